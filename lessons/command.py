@@ -8,10 +8,12 @@ import webbrowser
 from pathlib import Path
 
 from minitx.analysis.machine.files import as_json, write
+from minitx.analysis.machine.language import filled, translated
 
 from . import build, notebook
 
 ROOT = Path(__file__).resolve().parents[1]
+LAST = "minitx lesson NUMBER opens one; --notebook FILE writes it as a notebook"
 BUILT = ROOT / "docs/_build/html/lessons"  # in a checkout in which `make docs` ran
 
 
@@ -27,12 +29,13 @@ def run(number, language, file=None, out=None, browser=True):
     lesson = notebook.get(number, language)
     if file is not None:
         write(Path(file), as_json(lesson.notebook) + "\n")
-        print(f"{file} written: lesson {number}, {lesson.title}")
+        title = lesson.title
+        print(filled("{file} written: lesson {n}, {title}", file=file, n=number, title=title))
         return
     path = page(lesson, Path(out or Path("out") / "lessons"))
     print(f"{lesson.number}. {lesson.title}\n{path}")
     if lesson.live:
-        print(f"live beside it: minitx serve {lesson.live}")
+        print(filled("live beside it: minitx serve {model}", model=lesson.live))
     if browser:
         webbrowser.open(path.resolve().as_uri())
 
@@ -42,8 +45,7 @@ def listed(language):
     lines = []
     for lesson in notebook.every(language):
         lines.append(f"{lesson.number:2}  {lesson.title}\n    {lesson.question}")
-    last = "minitx lesson NUMBER opens one; --notebook FILE writes it as a notebook"
-    return "\n".join([*lines, "", last])
+    return "\n".join([*lines, "", translated(LAST)])
 
 
 def page(lesson, out):
@@ -52,7 +54,7 @@ def page(lesson, out):
     built = folder / f"{lesson.name}.html"
     if is_fresh(built, lesson):
         return built
-    print(f"executing lesson {lesson.number} …", file=sys.stderr)
+    print(filled("executing lesson {n} …", n=lesson.number), file=sys.stderr)
     return build.page(lesson, out)
 
 

@@ -82,7 +82,7 @@ def status_of(argv):
         interrupt.raise_again()
         if argv[:1] == ["run"]:
             run.check(argv[1:])  # argparse would list the names, but not the near ones
-        with language.using(parsers.language_of(argv)):
+        with parsers.in_language(parsers.language_of(argv)):
             arguments = parser(argv).parse_args(argv)
             with workers_of(arguments):
                 return arguments.handler(arguments) or 0
@@ -124,7 +124,8 @@ def parser(argv=()):
     """
     top = parsers.Parser("minitx", description=language.translated(ABOUT))
     parsers.of_language(top)
-    top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
+    version, about = f"minitx {minitx.__version__}", "show program's version number and exit"
+    top.add_argument("--version", action="version", version=version, help=about)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.declare(commands)

@@ -5,7 +5,7 @@ from pathlib import Path
 from ..contract import registry
 from ..machine.language import filled
 from ..pages import compare
-from . import flags, inputs, parsers
+from . import flags, inputs, output, parsers
 
 
 def declare(commands):
@@ -47,4 +47,4 @@ def run(arguments):
     how = {"only": arguments.of, "resume": arguments.resume, "format": arguments.format}
     table = compare.make(experiment, models, names, options, out, **how)
     print(table.partition("| head |")[0].strip())
-    print(f"\n{out / 'compare'}.md .json .{arguments.format} written")
+    print("\n" + output.written(f"{out / 'compare'}.md .json .{arguments.format}"))

@@ -7,7 +7,7 @@ from ..machine.files import as_json
 from ..measures import decoding
 from ..pages import decode
 from ..texts import formats, ids
-from . import flags, inputs
+from . import flags, inputs, output
 
 
 def declare(commands):
@@ -80,4 +80,4 @@ def show_steps(arguments, model, source):
     if arguments.steps:
         print(f"\n{decode.table(decoded)}\n\n{decode.says(decoding.naive(decoded))}")
     if arguments.out is not None:
-        print(f"{arguments.out} written")
+        print(output.written(arguments.out))

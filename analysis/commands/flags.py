@@ -3,7 +3,7 @@
 import argparse
 
 from ..contract import registry, results, sides
-from ..machine.language import filled, translated
+from ..machine.language import filled, label, translated
 from . import parsers
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
@@ -58,7 +58,7 @@ def of_options(command, experiment):
 def _of_options(command, options):
     """A flag for each option: a switch for a bool, else a text, checked later."""
     for option in options:
-        limits = f"; {option.range}" if option.range else ""
+        limits = f"; {label(str(option.range))}" if option.range else ""
         about = f"{translated(option.help)} ({option.default!r}{limits})".replace("%", "%%")
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
         if option.kind is bool:

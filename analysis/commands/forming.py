@@ -13,8 +13,9 @@ from ..contract.registry import Experiment
 from ..drawing import draw
 from ..forming import figure, seeds, words
 from ..machine import files, progress
+from ..machine.language import filled
 from ..pages import forming as film
-from . import flags
+from . import flags, output
 
 QUESTION = "What forms first when a model learns where words stand?"
 
@@ -77,4 +78,4 @@ def run(arguments):
     out = Path(arguments.out or f"out/{Path(arguments.history).name}-forming")
     _, said = forming(arguments.history, out, **given)
     print(*said, sep="\n")
-    print(f"{out} written in {time.monotonic() - begin:.1f} s; open forming.html in a browser")
+    print(filled("{written}; open forming.html in a browser", written=output.written(out, begin)))

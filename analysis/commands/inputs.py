@@ -8,7 +8,13 @@ import minitx
 from minitx import weights
 
 from ..machine.files import writable
+from ..machine.language import filled
 from ..texts import corpus, formats
+
+PARTIAL = (
+    "a partial checkpoint: {n} tensors are missing ({names}); only experiments that need nothing "
+    "but weights will run"
+)
 
 
 def load(name):
@@ -21,11 +27,7 @@ def load(name):
     n = len(model.missing)
     if n:
         names = ", ".join(model.missing[:6]) + (", …" if n > 6 else "")
-        print(
-            f"minitx: a partial checkpoint: {n} tensors are missing ({names}); "
-            "only experiments that need nothing but weights will run",
-            file=sys.stderr,
-        )
+        print(f"minitx: {filled(PARTIAL, n=n, names=names)}", file=sys.stderr)
     return model
 
 

@@ -1,6 +1,8 @@
 """The parser of the command line, and the language in which it tells."""
 
 import argparse
+import contextlib
+import gettext
 
 from ..machine import language
 from ..machine.language import translated
@@ -9,7 +11,7 @@ from ..machine.language import translated
 class Parser(argparse.ArgumentParser):
     """A parser that takes flags by their whole names only; its commands are such parsers too.
 
-    Helps are shown in the current language.
+    Helps are shown in the current language; argparse's own words too, within `in_language`.
     """
 
     def __init__(self, *arguments, **options):
@@ -19,6 +21,22 @@ class Parser(argparse.ArgumentParser):
         if options.get("help"):
             options["help"] = translated(options["help"])
         return super().add_argument(*names, **options)
+
+
+@contextlib.contextmanager
+def in_language(tongue):
+    """Context in which texts are in this language, with those of argparse.
+
+    argparse asks gettext's own domain and the language that LANGUAGE names.
+    """
+    before = gettext.textdomain()
+    gettext.bindtextdomain(language.DOMAIN, language.FOLDER)
+    gettext.textdomain(language.DOMAIN)
+    try:
+        with language.using(tongue), language.environment("LANGUAGE", tongue):
+            yield
+    finally:
+        gettext.textdomain(before)
 
 
 def of_language(parser):

@@ -36,6 +36,6 @@ def run(arguments):
         print(record)
     else:
         print(f"\n{table}\n\n{published.tally(rows)}")
-        print(f"{out / 'published'}.md .json written")
+        print(output.written(f"{out / 'published'}.md .json"))
     is_refuted = arguments.strict and any(row["verdict"] == "fail" for row in rows)
     return 1 if is_refuted or single.failed(outcomes) else 0

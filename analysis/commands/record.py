@@ -5,6 +5,7 @@ from pathlib import Path
 
 from minitx import weights
 
+from ..machine.language import filled, translated
 from ..parity import record
 from . import flags
 
@@ -16,7 +17,7 @@ def declare(commands):
     command.add_argument("--out", required=True, metavar="FILE.safetensors", help="file to write")
     for name, default in record.How._field_defaults.items():
         if name != "points":
-            about = f"{record.HELPS[name]} ({default})"
+            about = f"{translated(record.HELPS[name])} ({default})"
             command.add_argument(f"--{name}", type=type(default), default=default, help=about)
     command.add_argument("--points", help=record.HELPS["points"])
 
@@ -28,6 +29,7 @@ def run(arguments):
     path = Path(arguments.out)
     recorded, size = record.make(weights.find(arguments.model), path, record.How(**given))
     n, points = len(recorded.batches), sum(map(len, recorded.arrays))
-    print(f"{path} written: {n} batches, {points} arrays, {size / 1e6:.2f} MB")
+    sizes = {"n": n, "points": points, "size": size / 1e6}
+    print(filled("{path} written: {n} batches, {points} arrays, {size:.2f} MB", path=path, **sizes))
     command = shlex.join(["minitx", "verify", arguments.model, str(path)])
-    print(f"in CI, without torch: {command}")
+    print(filled("in CI, without torch: {command}", command=command))

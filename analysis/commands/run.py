@@ -6,7 +6,7 @@ import time
 
 from ..contract import registry, wording
 from ..machine.files import as_json
-from ..machine.language import translated
+from ..machine.language import filled, translated
 from ..running import many, single
 from . import flags, inputs, output
 
@@ -94,8 +94,7 @@ def run(arguments):
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
     show(registry.of_model(experiment, model), outcome)
-    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
-    print(f"{written} in {time.monotonic() - start:.1f} s")
+    print(output.written(f"{out / experiment.name}.{arguments.format} .npz .json", start))
 
 
 def show(experiment, outcome):
@@ -134,6 +133,8 @@ def run_several(arguments):
     for job in finished:
         asked = registry.of_model(registry.get(job.experiment), model)
         show(asked, done[job.experiment].outcome)
-        print(f"{job.out / job.experiment}.{arguments.format} .npz .json written\n")
-    print(f"{len(finished)} of {len(jobs)} in {time.monotonic() - start:.1f} s")
+        files = f"{job.out / job.experiment}.{arguments.format} .npz .json"
+        print(f"{output.written(files)}\n")
+    numbers = {"n": len(finished), "all": len(jobs), "seconds": time.monotonic() - start}
+    print(filled("{n} of {all} in {seconds:.1f} s", **numbers))
     return 2 if failures else 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..contract import wording
 from ..machine.files import writable
-from ..machine.language import filled
+from ..machine.language import filled, translated
 from ..toys import recurrent
 from . import flags, output
 
@@ -30,7 +30,8 @@ def run(arguments):
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
-    print(f"{experiment.question} {wording.sentence(result.answer)}\n\n{result.says}\n")
+    question = translated(experiment.question)
+    print(f"{question} {wording.sentence(result.answer)}\n\n{result.says}\n")
     for number in result.headline.values():
         print(output.headline(number))
-    print(f"{out / experiment.name}.{arguments.format} .npz .json written")
+    print(output.written(f"{out / experiment.name}.{arguments.format} .npz .json"))

@@ -10,7 +10,8 @@ import minitx
 from minitx import weights
 
 from ..machine.files import writable, write
-from . import flags, inputs
+from ..machine.language import filled, translated
+from . import flags, inputs, output
 
 
 def declare(commands):
@@ -38,27 +39,33 @@ def run(arguments):
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save))
-    print_tokens(model, "tokens", trace.tokens)
+    print(filled("{n} tokens: {pieces}", **pieces_of(model, trace.tokens)))
     if trace.source is not None:
-        print_tokens(model.encoder, "tokens of the source", trace.source)
+        source = pieces_of(model.encoder, trace.source)
+        print(filled("{n} tokens of the source: {pieces}", **source))
     print()
     print_points(trace)
-    print(
-        f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
-        f" (estimated beforehand: {estimate / 1e6:.3f} MB)"
-    )
+    sizes = {"size": trace.nbytes / 1e6, "estimate": estimate / 1e6}
+    print("\n" + filled(RECORDED, seconds=seconds, **sizes))
     if arguments.save:
-        print(f"{arguments.save} written")
+        print(output.written(arguments.save))
 
 
-def print_tokens(model, what, tokens):
-    """A line with the number of the tokens [1 T], and their pieces."""
-    print(f"{tokens.size} {what}: {' | '.join(model.tokenizer.pieces(tokens[0]))}")
+RECORDED = "{size:.3f} MB recorded in {seconds:.3f} s (estimated beforehand: {estimate:.3f} MB)"
+
+
+def pieces_of(model, tokens):
+    """How many tokens [1 T] there are, and their pieces."""
+    return {"n": tokens.size, "pieces": " | ".join(model.tokenizer.pieces(tokens[0]))}
+
+
+TITLES = "point", "axes", "shape", "layers", "mean |x|", "meaning"
 
 
 def print_points(trace):
     """A line for each recorded point: its axes, shape, layers, size, mean and meaning."""
-    print(f"{'point':16} {'axes':9} {'shape':18} {'layers':>6} {'kB':>9} {'mean |x|':>10}  meaning")
+    point, axes, shape, layers, mean, meaning = map(translated, TITLES)
+    print(f"{point:16} {axes:9} {shape:18} {layers:>6} {'kB':>9} {mean:>10}  {meaning}")
     for name, (axes, meaning, *_) in minitx.POINTS.items():
         arrays = [x for key, x in trace.items() if name in (key, key[0])]
         if not arrays:
@@ -67,7 +74,9 @@ def print_points(trace):
         size = sum(x.nbytes for x in arrays) / 1e3
         mean = np.mean([np.abs(x[np.isfinite(x)]).mean() for x in arrays])
         numbers = f"{len(arrays):6} {size:9.1f} {mean:10.4g}"
-        print(f"{name:16} {axes:9} {shape:18} {numbers}  {meaning}")
+        _, encoder, of_encoder = meaning.rpartition("encoder: ")
+        what = translated(encoder) + translated(of_encoder)
+        print(f"{name:16} {axes:9} {shape:18} {numbers}  {what}")
 
 
 def point(name):

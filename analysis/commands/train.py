@@ -9,6 +9,7 @@ import minitx
 from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
 from ..contract.registry import Experiment
 from ..machine import files
+from ..machine.language import count, filled
 from ..texts import formats
 from . import flags, output
 
@@ -88,9 +89,10 @@ def run(arguments):
         print(files.as_json({"losses": losses, "snapshots": history.snapshots}))
         return
     first, last = history.losses[0], history.losses[-1]
-    kept = len(history.snapshots)
-    print(f"loss {first:.4f} nats before, {last:.4f} in the last of {len(history.losses)} steps")
-    print(f"{out}, with {kept} snapshots, written in {time.monotonic() - begin:.1f} s")
+    numbers = {"first": first, "last": last, "n": len(history.losses)}
+    print(filled("loss {first:.4f} nats before, {last:.4f} in the last of {n} steps", **numbers))
+    kept = count(len(history.snapshots), "snapshot")
+    print(output.written(filled("{out}, with {snapshots},", out=out, snapshots=kept), begin))
 
 
 def named(arguments):

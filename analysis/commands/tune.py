@@ -3,6 +3,7 @@
 import time
 
 from ..machine.files import as_json
+from ..machine.language import filled
 from ..tuning import tune
 from . import flags, inputs, output
 
@@ -18,6 +19,9 @@ def declare(commands):
     flags.in_json(command)
 
 
+SAYS = "held-out loss {before:.4f} nats before, {after:.4f} after {steps} steps; {n} arrays learned"
+
+
 def run(arguments):
     """minitx tune MODEL"""
     start = time.monotonic()
@@ -29,8 +33,6 @@ def run(arguments):
         print(as_json(record))
         return
     first, last = record["held_out"][0], record["held_out"][-1]
-    print(
-        f"held-out loss {first['loss']:.4f} nats before, {last['loss']:.4f} after {last['step']} "
-        f"steps; {len(record['learned'])} arrays learned"
-    )
-    print(f"{out} written in {time.monotonic() - start:.1f} s: load it as any model")
+    numbers = {"before": first["loss"], "after": last["loss"], "steps": last["step"]}
+    print(filled(SAYS, n=len(record["learned"]), **numbers))
+    print(filled("{written}: load it as any model", written=output.written(out, start)))

@@ -17,7 +17,7 @@ import textwrap
 from dataclasses import dataclass
 
 from ..drawing.sentences import Names, tell
-from ..machine.language import translated
+from ..machine.language import translated, using
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,17 @@ def _record(fact, by, **fields):
 
 
 def of_experiment(numbers, scope):
-    """The records of a text, whose {NAMES} the experiment's file has, or of texts and records."""
+    """The records of a text, whose {NAMES} the experiment's file has, or of texts and records.
+
+    Their texts are English, as keys of translations.
+    """
     if isinstance(numbers, str):
         numbers = [numbers]
     records = []
     for part in numbers:
         if isinstance(part, str):
-            records += declared(tell(part, Names({}, scope)))
+            with using("en"):
+                records += declared(tell(part, Names({}, scope)))
         else:
             records.append(part)
     return tuple(records)

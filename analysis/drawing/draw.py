@@ -179,16 +179,26 @@ def translate(picture):
     """Put the texts of a figure into the current language; tokens of a text stay as they are."""
     from matplotlib.axis import Axis
     from matplotlib.text import Text
-    from matplotlib.ticker import FixedFormatter
 
     if language.current() == "en":
         return
     for axis in picture.findobj(Axis):
-        form = axis.get_major_formatter()
-        if isinstance(form, FixedFormatter) and not getattr(axis, "has_tokens", False):
-            form.seq = [language.label(str(text)) for text in form.seq]
+        if not getattr(axis, "has_tokens", False):
+            _translate_ticks(axis)
     for words in picture.findobj(Text):
         words.set_text(language.label(words.get_text()))
+
+
+def _translate_ticks(axis):
+    """Put the names at an axis's ticks into the current language."""
+    from matplotlib.category import StrCategoryFormatter
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    form = axis.get_major_formatter()
+    if isinstance(form, FixedFormatter):
+        form.seq = [language.label(str(text)) for text in form.seq]
+    elif isinstance(form, StrCategoryFormatter | FuncFormatter):  # which name ticks when drawn
+        axis.set_major_formatter(lambda x, i=None: language.label(str(form(x, i))))
 
 
 def headed(picture, title, above=24):

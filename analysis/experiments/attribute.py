@@ -19,6 +19,7 @@ from ..drawing import draw
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import Bar, bars, beside, column, row
 from ..drawing.sentences import When
+from ..machine.language import filled
 from ..maths import nulls
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
@@ -246,7 +247,7 @@ register(
                     ),
                     ticks=lambda r: r["components"][_order(r)],
                     null="null: between dashes 99 % of drawn tokens",
-                    ylabel=lambda r: f"logit of {tokens(r)}",
+                    ylabel=lambda r: filled("logit of {tokens}", tokens=tokens(r)),
                 )
             ),
             maps(*(Map(name, title, BY_HEAD) for name, title in TITLES.items())),

@@ -23,6 +23,7 @@ from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
 from ..drawing.panels import bar_sample, line_sample
 from ..drawing.sentences import When
+from ..machine.language import filled, label
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
@@ -238,12 +239,15 @@ def _by_head(r, pairs):
 def without_text(r):
     """What each condition but the text leaves, beside its null."""
     rows = list(zip(r["conditions"], r["n_kept"], r["n_kept_null"]))[1:]
-    return "; ".join(f"{name} {n} (heads shuffled: up to {high:.0f})" for name, n, high in rows)
+    kept = "{name} {n} (heads shuffled: up to {high:.0f})"
+    texts = (filled(kept, name=label(str(name)), n=n, high=high) for name, n, high in rows)
+    return "; ".join(texts)
 
 
 def kinds_there(r):
     """What directions are built on, those that there are."""
-    return ", ".join(f"{kind} {n}" for kind, n in zip(r["kinds"], r["n_by_kind"]) if n)
+    pairs = zip(r["kinds"], r["n_by_kind"])
+    return ", ".join(f"{label(str(kind))} {n}" for kind, n in pairs if n)
 
 
 def sharpest(r):
@@ -253,10 +257,11 @@ def sharpest(r):
 
 def _describe_head(r, layer, head):
     """'L0H3 at -1: attention 0.99 0.99 0.98 0.01, scores 1.00 1.00 0.97 0.00'."""
-    attention = " ".join(f"{x:.2f}" for x in r["attention_of_heads"][:, layer, head])
-    scores = " ".join(f"{x:.2f}" for x in r["score_kept_of_heads"][:, layer, head])
-    offset = draw.offset(r["offset_of_heads"][layer, head])
-    return f"{heads.name(layer, head)} at {offset}: attention {attention}, scores {scores}"
+    values = {"head": heads.name(layer, head)}
+    values["offset"] = draw.offset(r["offset_of_heads"][layer, head])
+    for name, what in ("attention", "attention_of_heads"), ("scores", "score_kept_of_heads"):
+        values[name] = " ".join(f"{x:.2f}" for x in r[what][:, layer, head])
+    return filled("{head} at {offset}: attention {attention}, scores {scores}", **values)
 
 
 def plot(r):

@@ -419,8 +419,7 @@ register(
         without=Without("is_peak", "0 peaks", "0 in 99 % of shuffled tables"),
     ),
     says=[
-        "{kind} is at {peak} cycle",
-        When("peak != 1", "s"),
+        When("peak != 1", "{kind} is at {peak} cycles", "{kind} is at {peak} cycle"),
         ", a period of {period:.3g} tokens. In layer 0 the amplitude there, over the median one, "
         "is in X {contrast_x:.2f} (the text alone: {contrast_x_null:.2f}); in Q {contrast_q:.2f} "
         "(random directions: {contrast_q_null:.2f}); in K {contrast_k:.2f} (random directions: "

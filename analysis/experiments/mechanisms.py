@@ -7,6 +7,7 @@ band of waves. What makes no sense in a model is left out, and said. n models, L
 Order: the experiment, its parts; the words; the picture.
 """
 
+import re
 import textwrap
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from ..contract.rules import Asks, Each, Without
 from ..drawing import draw
 from ..drawing.panels import bar_sample, line_sample
 from ..drawing.sentences import Names, Rows
+from ..machine.language import filled, label, translated
 from ..measures import other_models, position_probe
 from ..running.stream import UNSAVED
 from . import _mechanisms_row
@@ -133,16 +135,24 @@ def losses(r):
     return [_losses_of(r, i) for i in range(len(r["models"]))]
 
 
+LOSSES = {  # of places off, and of longer inputs, without a reason and with one
+    ("off", True): "no places: {reason}; ",
+    ("off", False): "without places the loss changes by {change} nats; ",
+    ("longest", True): "longer inputs: {reason}.",
+    ("longest", False): "at {LONGEST} {T} tokens by {change}, which needs {asked}.",
+}
+
+
 def _losses_of(r, i):
     """Those of one model."""
-    off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
-    text = f"no places: {r['no_off'][i]}; "
-    if off is not None:
-        text = f"without places the loss changes by {_change(r, 'off', off)} nats; "
-    if longest is None:
-        return f"{text}longer inputs: {r['no_length'][i]}."
-    change = _change(r, "longest", longest)
-    return f"{text}at {LONGEST} {r['T'][i]} tokens by {change}, which needs {r['asked'][i]}."
+    values = {"LONGEST": label(LONGEST), "T": r["T"][i], "asked": label(str(r["asked"][i]))}
+    text = ""
+    for name, reasons in ("off", "no_off"), ("longest", "no_length"):
+        row = _number(r, i, reasons)
+        values["reason"] = label(str(r[reasons][i]))
+        values["change"] = "" if row is None else _change(r, name, row)
+        text += filled(LOSSES[name, row is None], **values)
+    return text
 
 
 def moves(r):
@@ -152,17 +162,30 @@ def moves(r):
     return ["; ".join(filter(None, of_model)) + "." for of_model in texts]
 
 
+MOVES = (
+    "Keys moved: slope {slope:+.2f} (offsets shuffled: {slope_null:.2f}), {follow:.0%} of "
+    "{follow_cells} cells exact (up to {follow_null:.0%}; half or more in {n_orders_follow} of "
+    "{n_orders} orders of places)"
+)
+BY_KERNEL = (
+    "where the kernel peaks at a head's offset: slope {slope_named:+.2f} ({slope_named_null:.2f}), "
+    "{named:.0%} of {named_cells} cells exact (up to {named_null:.0%})"
+)
+LOST = "one band out: {lost:.0%} of {need} heads lose their direction ({lost_null:.0%})"
+CHANGE = "{change:+.2f} ({low:+.2f} to {high:+.2f}; signs at random up to {null:z.2f})"
+
+
+def _filled_at(template, r, row):
+    """A template filled from the arrays that it names, at this row."""
+    return filled(template, **{name: r[name][row] for name in re.findall(r"{(\w+)", template)})
+
+
 def _moves_of(r, i):
     """What moved keys do in one model."""
     row = _number(r, i, "no_move")
     if row is None:
-        return f"Keys moved: {r['no_move'][i]}"
-    share, null = r["follow"][row], r["follow_null"][row]
-    return (
-        f"Keys moved: slope {r['slope'][row]:+.2f} (offsets shuffled: {r['slope_null'][row]:.2f}), "
-        f"{share:.0%} of {r['follow_cells'][row]} cells exact (up to {null:.0%}; half or more in "
-        f"{r['n_orders_follow'][row]} of {r['n_orders'][row]} orders of places)"
-    )
+        return filled("Keys moved: {reason}", reason=label(str(r["no_move"][i])))
+    return _filled_at(MOVES, r, row)
 
 
 def _named_of(r, i):
@@ -170,30 +193,22 @@ def _named_of(r, i):
     name = r["models"][i]
     if "by_kernel" not in r or name not in r["by_kernel"]:
         return ""
-    row = r["by_kernel"].tolist().index(name)
-    slope, null = r["slope_named"][row], r["slope_named_null"][row]
-    share, by_chance = r["named"][row], r["named_null"][row]
-    return (
-        f"where the kernel peaks at a head's offset: slope {slope:+.2f} ({null:.2f}), {share:.0%} "
-        f"of {r['named_cells'][row]} cells exact (up to {by_chance:.0%})"
-    )
+    return _filled_at(BY_KERNEL, r, r["by_kernel"].tolist().index(name))
 
 
 def _notch_of(r, i):
     """What heads lose without one band in one model."""
     row = _number(r, i, "no_notch")
     if row is None:
-        return f"one band out: {r['no_notch'][i]}"
-    share, null = r["lost"][row], r["lost_null"][row]
-    return f"one band out: {share:.0%} of {r['need'][row]} heads lose their direction ({null:.0%})"
+        return filled("one band out: {reason}", reason=label(str(r["no_notch"][i])))
+    return _filled_at(LOST, r, row)
 
 
 def _change(r, name, i):
     """'+0.53 (+0.50 to +0.56; signs at random up to 0.06)'."""
     low, high = r[f"{name}_interval"][i]
     null = r[f"{name}_null"][i]
-    ends = f"{low:+.2f} to {high:+.2f}"
-    return f"{r[name][i]:+.2f} ({ends}; signs at random up to {null:z.2f})"
+    return filled(CHANGE, change=r[name][i], low=low, high=high, null=null)
 
 
 def _number(r, i, reasons):
@@ -255,7 +270,8 @@ def plot(r):
 
 def _place(r, i):
     """How a place enters, in words."""
-    return " and ".join(WORDS[name] for name in str(r["mechanism"][i]).split(" + "))
+    kinds = str(r["mechanism"][i]).split(" + ")
+    return translated(" and ").join(label(WORDS[name]) for name in kinds)
 
 
 def _draw_bar(axes, r, name, i):

@@ -12,6 +12,7 @@ from ..contract.registry import register
 from ..contract.rules import Asks, Every, Of
 from ..drawing import draw
 from ..drawing.sentences import Rows
+from ..machine.language import filled
 from ..maths import nulls, spectra
 from ..measures import inputs, other_models
 from ..running.stream import UNSAVED
@@ -114,7 +115,8 @@ def _slow(amplitudes, T):
 
 def of_period(r):
     """The period of each model's highest peak, in words."""
-    return [f" (a period of {period:.3g} tokens)" if period else "" for period in r["peak_period"]]
+    words = " (a period of {period:.3g} tokens)"
+    return [filled(words, period=period) if period else "" for period in r["peak_period"]]
 
 
 def side(r):
@@ -125,7 +127,7 @@ def side(r):
 def with_both(r):
     """How many other models have a peak and rise to it, in words."""
     others = ((r["peak"] > r["peak_null"]) & (r["rise"] > r["rise_null"]))[1:]
-    return f"{others.sum()} of {len(others)} others"
+    return filled("{n} of {all} others", n=others.sum(), all=len(others))
 
 
 def plot(r):
@@ -160,6 +162,12 @@ def _draw_spectrum(axes, r, i):
     axes.axvspan(0, lowest - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
 
 
+TITLE = (
+    "{name} (T {T}, D {D}): {slow:.0%} of the power\nin periods above {SLOW} tokens (99 % of "
+    "shuffles: less than {slow_null:.0%})"
+)
+
+
 def _label_spectrum(axes, r, i):
     """The highest peak above chance, the title and both scales."""
     T = int(r["T"][i])
@@ -168,11 +176,9 @@ def _label_spectrum(axes, r, i):
         point = r["peak_at"][i], r["peak"][i]
         axes.annotate(f"{r['peak_at'][i]}: {r['peak'][i]:.2f}", point, xytext=(0, 5), **style)
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(
-        f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} of the "
-        f"power\nin periods above {spectra.SLOW} tokens (99 % of shuffles: less than "
-        f"{r['slow_null'][i]:.0%})"
-    )
+    values = {"name": draw.literal(str(r["models"][i])), "T": T, "D": r["D"][i]}
+    values |= {"slow": r["slow"][i], "slow_null": r["slow_null"][i]}
+    axes.set_title(filled(TITLE, SLOW=spectra.SLOW, **values))
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)
 

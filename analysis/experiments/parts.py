@@ -24,6 +24,7 @@ from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.panels import row
 from ..drawing.sentences import When
+from ..machine.language import filled, translated
 from ..running.stream import UNSAVED
 
 EMBEDDINGS, PROJECTIONS, MLPS, NORMS, OUTPUT = (
@@ -234,14 +235,15 @@ def place_operations(model, T):
 def weights_listed(r):
     """The parts that have a share of the weights of at least 1 %."""
     share = r["weights"] / r["weights"].sum()
-    listed = [f"{x:.0%} in {part}" for part, x in zip(r["parts"], share) if x >= 0.01]
-    return ", ".join(listed)
+    pairs = [(translated(str(part)), x) for part, x in zip(r["parts"], share) if x >= 0.01]
+    return ", ".join(filled("{x:.0%} in {part}", part=part, x=x) for part, x in pairs)
 
 
 def how(r):
     """What tells places; nothing where nothing does."""
     names = [name for name in str(r["mechanisms"]).split(" + ") if name]
-    return " and ".join(dict.fromkeys(WHAT_TELLS[name] for name in names))
+    ways = dict.fromkeys(translated(WHAT_TELLS[name]) for name in names)
+    return translated(" and ").join(ways)
 
 
 def operations_a_token(r):

@@ -471,8 +471,11 @@ def _title_of_filter(r):
     if "chosen" not in r["band_names"]:
         kept = "filtered around peaks of the position table"
     left_out = [str(f) for f in r["left_out"]]
+    if not left_out:
+        return f"{kept}\n(as high in the table, left out: none)"
     named = ", ".join(left_out[:LISTED]) + ", …" * (len(left_out) > LISTED)
-    return f"{kept}\n(as high in the table, left out: {f'{named} cycles' if named else 'none'})"
+    left_out = filled("(as high in the table, left out: {named} cycles)", named=named)
+    return f"{kept}\n{left_out}"
 
 
 LISTED = 4  # frequencies, at most, that a title names

@@ -20,6 +20,7 @@ from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
 from ..drawing.panels import Part, column, row
 from ..drawing.sentences import Names, Rows, When
+from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
@@ -38,7 +39,11 @@ TITLES = {
     "thin": "the settled columns alone",
 }
 LAYOUTS = "line", "band"  # of one shift; horizontal
-KINDS = {"directed": "with a direction", "others": "without a direction"}
+MEANS = {"directed": "{x:z.2f} with a direction", "others": "{x:z.2f} without a direction"}
+COUNTS = (
+    "{n} of {all} heads with a direction",
+    "{n} of {all} heads without a direction",
+)
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 1000  # of angles among frequencies, and of heads
@@ -473,7 +478,7 @@ def _count_layouts(r, directed, drawn):
 def _mean_by_kind(name, values, directed):
     """Means of a measure of the heads compared [C]: with a direction, without."""
     result = {}
-    for kind, members in zip(KINDS, (directed, ~directed)):
+    for kind, members in zip(MEANS, (directed, ~directed)):
         if members.any():
             result[f"{name}_{kind}"] = values[members].mean()
     return result
@@ -506,8 +511,8 @@ def _by_kind(name):
     """A piece of a sentence: '0.51 with a direction, 0.06 without a direction'."""
 
     def phrases(r):
-        means = {words: r.get(f"{name}_{kind}") for kind, words in KINDS.items()}
-        return ", ".join(f"{x:z.2f} {words}" for words, x in means.items() if x is not None)
+        means = {said: r.get(f"{name}_{kind}") for kind, said in MEANS.items()}
+        return ", ".join(filled(said, x=x) for said, x in means.items() if x is not None)
 
     return phrases
 
@@ -518,14 +523,17 @@ def _describe_settled(r):
     everywhere = r["compared_gauge"] >= SETTLED
     directed = r["compared_directed"]
     phrases = []
-    for members, words in zip((directed, ~directed), KINDS.values()):
+    for members, said in zip((directed, ~directed), COUNTS):
         if members.any():
-            phrases.append(f"{at_peaks[members].sum()} of {members.sum()} heads {words}")
-    return (
-        f"So the weights settle the map (by {SETTLED} or more) at the peaks in "
-        f"{' and in '.join(phrases)}, over all frequencies in {everywhere.sum()} of "
-        f"{len(directed)}. Where they do not, most of what a map shows, the published one too, is "
-        "an arbitrary choice of basis."
+            phrases.append(filled(said, n=at_peaks[members].sum(), all=members.sum()))
+    counts = {"everywhere": everywhere.sum(), "n": len(directed)}
+    counts["peaks"] = translated(" and in ").join(phrases)
+    return filled(
+        "So the weights settle the map (by {SETTLED} or more) at the peaks in {peaks}, over all "
+        "frequencies in {everywhere} of {n}. Where they do not, most of what a map shows, the "
+        "published one too, is an arbitrary choice of basis.",
+        SETTLED=SETTLED,
+        **counts,
     )
 
 

@@ -24,6 +24,7 @@ from ..contract.registry import NotApplicable, register
 from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.sentences import When
+from ..machine.language import filled, label
 from ..measures import decoder_texts
 from ..running.stream import UNSAVED
 from ..texts import corpus
@@ -298,7 +299,8 @@ def plot(r):
         stack, column = place
         axes.set(xlim=(0, 1), ylim=(most[stacks.index(stack)], -0.2))
         axes.axis("off")
-        axes.set_title(f"{stack}{column}{_repeated(r, *place)}", fontweight="bold")
+        title = f"{label(stack)}{label(column)}{_repeated(r, *place)}"
+        axes.set_title(title, fontweight="bold")
         for y, steps in enumerate(listed):
             _draw_row(axes, r, y, steps)
         _draw_arrows(axes, r, listed)
@@ -310,7 +312,7 @@ def plot(r):
 def _repeated(r, stack, column):
     """What a title says of the layers that are not drawn."""
     n = r["source_layers"] if stack == SOURCE else r["n_layers"]
-    return f"; then layers 1 to {n - 1}" if column == LAYER and n > 1 else ""
+    return filled("; then layers 1 to {n}", n=n - 1) if column == LAYER and n > 1 else ""
 
 
 def _rows(r, stack, column):

@@ -22,6 +22,7 @@ from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
 from ..drawing.panels import Part, column, line_sample
 from ..drawing.sentences import Rows, When
+from ..machine.language import filled, label, translated
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
@@ -406,26 +407,38 @@ def any_sharp(r):
 def sharpest(r):
     """What makes the peaks of the first heads, one by one."""
     n = len(r["heads"])
-    more = f"; and {n - TOLD} more" if n > TOLD else ""
+    more = filled("; and {n} more", n=n - TOLD) if n > TOLD else ""
     return "; ".join(_describe_head(r, i) for i in range(min(n, TOLD))) + more
+
+
+PEAK = {  # what is said of a head's peak, and of its scores if they are highest at another lag
+    False: "{head} at {offset} ({weight:.2f} of its attention): {share:.2f} of the peak position × "
+    "position, {rest}",
+    True: "{head} at {offset} ({weight:.2f} of its attention, scores highest at {lag}): "
+    "{share:.2f} of the peak position × position, {rest}",
+}
+BY_DISTANCE = "of which the bias by distance is a part"
+TERMS_OF_PLACE = "of which the terms of place are parts"
+LONG_WAVES = "{waves:.2f} of it waves of {LONG} tokens or more (a spike: {spike:.2f})"
 
 
 def _describe_head(r, i):
     """'L0H3 at -1 (0.99 of its attention): 1.00 positions, 0.44 waves of 8 tokens or more'."""
     share, offset, lag = (r[name][i] for name in ("position_share", "offset", "lag"))
-    elsewhere = f", scores highest at {draw.offset(lag)}" if lag != offset else ""
-    largest = r["peak_by_group"][i].argmax()
-    rest = f"{r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
+    values = {"head": r["heads"][i], "weight": r["at_offset"][i], "share": share}
+    values |= {"offset": draw.offset(offset), "lag": draw.offset(lag)}
+    return filled(PEAK[bool(lag != offset)], rest=_rest_of_peak(r, i, share), **values)
+
+
+def _rest_of_peak(r, i, share):
+    """What else a head's peak is made of, or which waves make the positions' part."""
     if share >= HALF and not r["has_waves"]:
-        added = "terms of place are parts" if "c2p_share" in r else "bias by distance is a part"
-        rest = f"of which the {added}"
-    elif share >= HALF:
-        rest = f"{r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
-        rest += f" (a spike: {r['long_waves_null'][i]:.2f})"
-    return (
-        f"{r['heads'][i]} at {draw.offset(offset)} ({r['at_offset'][i]:.2f} of its attention"
-        f"{elsewhere}): {share:.2f} of the peak position × position, {rest}"
-    )
+        return translated(TERMS_OF_PLACE if "c2p_share" in r else BY_DISTANCE)
+    if share >= HALF:
+        waves, spike = r["long_waves"][i], r["long_waves_null"][i]
+        return filled(LONG_WAVES, waves=waves, LONG=LONG, spike=spike)
+    largest = r["peak_by_group"][i].argmax()
+    return f"{label(str(r['groups'][largest]))} {r['peak_by_group'][i, largest]:.2f}"
 
 
 def _draw_scores(figure, r):

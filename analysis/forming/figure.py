@@ -6,6 +6,7 @@ S snapshots, F frequencies, L layers, H heads.
 import numpy as np
 
 from ..drawing import draw
+from ..machine.language import filled, translated
 from ..maths import onsets, profiles
 from ..measures import heads
 from . import seeds, words
@@ -112,6 +113,9 @@ def _dial(axes, r):
     axes.legend()
 
 
+SEEDS = "{kind}, seeds: {n}"
+
+
 def _kinds(axes, compared):
     """Loss against steps: mean over seeds, with its interval."""
     for kind in compared.kinds:
@@ -120,9 +124,9 @@ def _kinds(axes, compared):
         r = compared.kinds[kind]
         mean, low, high = onsets.interval(r["loss"])
         x = r["steps"][0]
-        color = DRAWN[kind]
+        color, name = DRAWN[kind], filled(SEEDS, kind=translated(kind), n=len(r["loss"]))
         axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-        axes.plot(x, mean, color=color, label=f"{kind}, seeds: {len(r['loss'])}")
+        axes.plot(x, mean, color=color, label=name)
     title = "Kinds of positions, mean and 95 % over seeds"
     axes.set(title=title, xlabel="steps", ylabel="loss, held out")
     axes.legend()

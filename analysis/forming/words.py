@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..machine.language import count, filled, translated
 from ..maths import onsets
 from . import moments
 from .seeds import FIRST, LEAVES
@@ -18,11 +19,15 @@ def of_history(r):
     known = [m for m in moments.MEASURES if m.name in r]
     steps = {m.name: onset(r, m.name) for m in known}
     if np.isnan(steps[LEAVES]):
-        return [RULE, f"The loss does not leave its plateau in {r['steps'][-1]} steps."]
-    said = [RULE, f"The loss leaves its plateau after {steps[LEAVES]:,.0f} steps."]
+        never = "The loss does not leave its plateau in {n} steps."
+        return [translated(RULE), filled(never, n=r["steps"][-1])]
+    leaves = "The loss leaves its plateau after {n:,.0f} steps."
+    said = [translated(RULE), filled(leaves, n=steps[LEAVES])]
     rows = sorted((m for m in known if m.name != LEAVES), key=lambda m: _late(steps[m.name]))
     for m in rows:
-        said.append(f"{m.means[0].upper()}{m.means[1:]}: {_when(r, m, steps)} ({numbers(r, m)}).")
+        means = translated(m.means)
+        values = {"means": means[0].upper() + means[1:], "when": _when(r, m, steps)}
+        said.append(filled("{means}: {when} ({numbers}).", numbers=numbers(r, m), **values))
     return said
 
 
@@ -39,8 +44,8 @@ def _late(step):
 def _when(r, m, steps):
     """When it formed; what is above chance in every snapshot, and does not rise, was there."""
     if np.isfinite(steps[m.name]):
-        return f"after {steps[m.name]:,.0f} steps"
-    return "there from the start" if is_there(r, m.name) else "did not form"
+        return filled("after {n:,.0f} steps", n=steps[m.name])
+    return translated("there from the start" if is_there(r, m.name) else "did not form")
 
 
 def is_there(r, name):
@@ -51,21 +56,24 @@ def is_there(r, name):
 def numbers(r, m):
     """'0.03 at the start, 0.95 at the end; all keys alike: 0.04'."""
     x, null = r[m.name], r[f"{m.name}_null"]
-    return f"{x[0]:.2f} at the start, {x[-1]:.2f} at the end; {m.null}: {null[-1]:.2f}"
+    line = "{first:.2f} at the start, {last:.2f} at the end; {what}: {null:.2f}"
+    return filled(line, first=x[0], last=x[-1], what=translated(m.null), null=null[-1])
 
 
 def of_seeds(compared):
     """Sentences about the order in which measures form, and about each kind, over seeds."""
     n = len(next(iter(compared.formed[FIRST].values())))
-    lead = f"Over {n} seeds with learned positions, mean and 95 % interval (Student's t): "
+    lead = "Over {n} seeds with learned positions, mean and 95 % interval (Student's t): {parts}."
     parts = []
     for m in moments.MEASURES:
         if m.name in compared.after and m.name != LEAVES:
-            parts.append(f"{m.means} {_order(compared, m.name)}")
-    said = [lead + "; ".join(parts) + "."]
+            order = _order(compared, m.name)
+            parts.append(filled("{means} {order}", means=translated(m.means), order=order))
+    said = [filled(lead, n=n, parts="; ".join(parts))]
     for kind in compared.kinds:
         if kind != FIRST:
-            said.append(f"{KINDS.get(kind, kind)}: {_sooner(compared, kind)}.")
+            name = translated(KINDS.get(kind, kind))
+            said.append(filled("{name}: {sooner}.", name=name, sooner=_sooner(compared, kind)))
     return said
 
 
@@ -83,12 +91,19 @@ def _order(compared, name):
     quotient, low, high = compared.after[name]
     if np.isnan(quotient):
         if is_there(compared.kinds[FIRST], name):
-            return "was there from the start"
+            return translated("was there from the start")
         steps = compared.formed[FIRST][name]
-        return f"formed in {np.isfinite(steps).sum()} of {len(steps)} seeds"
-    place = side(low, high, ("after", "neither before nor after", "before"))
+        return filled("formed in {n} of {all} seeds", n=np.isfinite(steps).sum(), all=len(steps))
     share, least, most = 1 / np.array([quotient, high, low])
-    return f"formed {place} the loss fell, at {share:.2f} ({least:.2f} to {most:.2f}) of its step"
+    return filled(side(low, high, ORDERS), share=share, least=least, most=most)
+
+
+ORDERS = (  # of a measure and the fall of the loss
+    "formed after the loss fell, at {share:.2f} ({least:.2f} to {most:.2f}) of its step",
+    "formed neither before nor after the loss fell, at {share:.2f} ({least:.2f} to {most:.2f}) of "
+    "its step",
+    "formed before the loss fell, at {share:.2f} ({least:.2f} to {most:.2f}) of its step",
+)
 
 
 def _sooner(compared, kind):
@@ -97,14 +112,17 @@ def _sooner(compared, kind):
     quotient, low, high = compared.sooner[kind]
     if np.isnan(quotient):
         left = np.isfinite(steps).sum()
-        several = "s" if len(steps) > 1 else ""
-        text = f"the loss left its plateau in {left} of {len(steps)} seed{several}"
-        return text + (f", after {np.nanmean(steps):,.0f} steps" if left else "")
-    verdict = side(low, high, ("sooner", "no clear difference", "later"))
-    return (
-        f"the loss left its plateau after {quotient:.2f} times as many steps "
-        f"({low:.2f} to {high:.2f}) as with learned positions: {verdict}"
-    )
+        line = "the loss left its plateau in {n} of {seeds}"
+        text = filled(line, n=left, seeds=count(len(steps), "seed"))
+        return text + (filled(", after {n:,.0f} steps", n=np.nanmean(steps)) if left else "")
+    return filled(side(low, high, SOONER), quotient=quotient, low=low, high=high)
+
+
+SOONER = tuple(
+    "the loss left its plateau after {quotient:.2f} times as many steps ({low:.2f} to {high:.2f}) "
+    f"as with learned positions: {verdict}"
+    for verdict in ("sooner", "no clear difference", "later")
+)
 
 
 def side(low, high, names):

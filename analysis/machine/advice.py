@@ -8,6 +8,7 @@ import re
 import textwrap
 
 from .doctor import LIBRARIES, PINS, THREADS
+from .language import filled, translated
 
 # What the kernels of OpenBLAS use, and float32 operations per cycle of a core that runs them at
 # their best; None where that depends on the processor, as it does for kernels without fused
@@ -88,22 +89,33 @@ def pinned(facts, measured):
         return None
     if now and free:
         slower = free["gflops"] > NOTICED * now["gflops"] or now["tanh"] > NOTICED * free["tanh"]
-        effect = "holds NumPy back" if slower else "makes no difference that could be measured"
-        evidence = f", on one thread: {_speed(now)}; without it {_speed(free)}"
+        kind = "slower" if slower else "alike"
     elif narrower(facts["kernels"], facts["vectors"]):
-        effect = "holds NumPy back"
-        evidence = f": {facts['kernels']} kernels on a processor with {facts['vectors']}"
+        kind = "narrower"
     else:
-        effect, evidence = "may hold NumPy back", ""
-    settings = " ".join(f"{name}={value}" for name, value in pins.items())
-    remedy = f"To remove it: unset {' '.join(pins)}"
-    return f"{settings} in the environment {effect}{evidence}. {remedy}"
+        kind = "unknown"
+    values = {"kernels": facts["kernels"], "vectors": facts["vectors"], "names": " ".join(pins)}
+    values["settings"] = " ".join(f"{name}={value}" for name, value in pins.items())
+    values |= {"now": now and _speed(now), "free": free and _speed(free)}
+    return f"{filled(PINNED[kind], **values)} {filled(REMEDY, **values)}"
+
+
+PINNED = {  # what a setting of the environment does
+    "slower": "{settings} in the environment holds NumPy back, on one thread: {now}; without it "
+    "{free}.",
+    "alike": "{settings} in the environment makes no difference that could be measured, on one "
+    "thread: {now}; without it {free}.",
+    "narrower": "{settings} in the environment holds NumPy back: {kernels} kernels on a processor "
+    "with {vectors}.",
+    "unknown": "{settings} in the environment may hold NumPy back.",
+}
+REMEDY = "To remove it: unset {names}"
 
 
 def _speed(rates):
     """Kernels and rates in one line."""
-    kernels = f"{rates['kernels']} kernels, " if rates["kernels"] else ""
-    return f"{kernels}{rates['gflops']:.3g} GFLOP/s, {rates['tanh']:.2g} ns for a tanh"
+    kernels = filled("{kernels} kernels, ", **rates) if rates["kernels"] else ""
+    return kernels + filled("{gflops:.3g} GFLOP/s, {tanh:.2g} ns for a tanh", **rates)
 
 
 def narrower(kernels, vectors):
@@ -117,10 +129,11 @@ def outdated(facts, measured):
     kernels, vectors = facts["kernels"], facts["vectors"]
     if "OPENBLAS_CORETYPE" in facts["environment"] or not narrower(kernels, vectors):
         return None
-    return (
-        f"OpenBLAS {facts['version']} uses its {kernels} kernels on a processor with {vectors}. "
-        "A newer NumPy may know this processor; "
-        f"or try OPENBLAS_CORETYPE={TRY[vectors]} and look again"
+    return filled(
+        "OpenBLAS {version} uses its {kernels} kernels on a processor with {vectors}. A newer "
+        "NumPy may know this processor; or try OPENBLAS_CORETYPE={other} and look again",
+        other=TRY[vectors],
+        **facts,
     )
 
 
@@ -129,12 +142,13 @@ def unoptimised(facts, measured):
     rate = (measured["one"] or measured["all"] or {}).get("gflops")
     if facts["blas"] in [name for name, *_ in LIBRARIES] or (rate or 0) > PLAIN:
         return None
-    evidence = f" and {rate:.2g} GFLOP/s were measured" if rate else ""
-    return (
-        "NumPy seems to have no optimised BLAS: "
-        f"NumPy calls it {facts['blas']!r}{evidence}. "
-        "The wheels of NumPy bring one: pip install --force-reinstall numpy; "
-        "on Debian and Ubuntu: apt install libopenblas0"
+    evidence = filled(" and {rate:.2g} GFLOP/s were measured", rate=rate) if rate else ""
+    return filled(
+        "NumPy seems to have no optimised BLAS: NumPy calls it {blas!r}{evidence}. The wheels of "
+        "NumPy bring one: pip install --force-reinstall numpy; on Debian and Ubuntu: apt install "
+        "libopenblas0",
+        evidence=evidence,
+        **facts,
     )
 
 
@@ -142,10 +156,13 @@ def oversubscribed(facts, measured):
     """More threads than can run at once."""
     if (facts["threads"] or 0) <= room(facts):
         return None
-    limit = f" (the container may use {facts['quota']:g} of them)" if facts["quota"] else ""
-    return (
-        f"{facts['threads']} threads on {facts['cores']} cores{limit} wait for each other. "
-        f"Set {variable(facts)}={room(facts)}"
+    limit = filled(" (the container may use {quota:g} of them)", **facts) if facts["quota"] else ""
+    return filled(
+        "{threads} threads on {cores} cores{limit} wait for each other. Set {name}={room}",
+        limit=limit,
+        name=variable(facts),
+        room=room(facts),
+        **facts,
     )
 
 
@@ -154,10 +171,14 @@ def siblings(facts, measured):
     now, fewer = measured["all"], measured["cores"]
     if not (now and fewer) or fewer["gflops"] < NOTICED * now["gflops"]:
         return None
-    return (
-        f"{fewer['threads']} threads, one for each core, are faster than {now['threads']}: "
-        f"{fewer['gflops']:.3g} GFLOP/s instead of {now['gflops']:.3g}. "
-        f"Set {variable(facts)}={facts['physical']}"
+    return filled(
+        "{threads} threads, one for each core, are faster than {all}: {gflops:.3g} GFLOP/s instead "
+        "of {all_gflops:.3g}. Set {name}={physical}",
+        all=now["threads"],
+        all_gflops=now["gflops"],
+        name=variable(facts),
+        physical=facts["physical"],
+        **fewer,
     )
 
 
@@ -168,12 +189,14 @@ def idle(facts, measured):
         return None
     others = {name for _, name, *_ in LIBRARIES} - {variable(facts), "OMP_NUM_THREADS"}
     names = [name for name in THREADS if name in facts["environment"] and name not in others]
-    remedy = f"for one alone try {variable(facts)}={cores}"
-    if names:
-        remedy = f"for one alone: unset {' '.join(names)}"
-    return (
-        f"{facts['threads']} of {cores} cores are used: "
-        f"this is right if several processes run side by side; {remedy}"
+    remedy = "for one alone: unset {names}" if names else "for one alone try {name}={cores}"
+    values = {"names": " ".join(names), "name": variable(facts), "cores": cores}
+    return filled(
+        "{threads} of {cores} cores are used: this is right if several processes run side by side; "
+        "{remedy}",
+        threads=facts["threads"],
+        cores=cores,
+        remedy=filled(remedy, **values),
     )
 
 
@@ -189,10 +212,13 @@ def busy(facts, measured):
     if now + threads <= facts["cores"] + slack:
         return None
     free = max(1, int(facts["cores"] - now + 0.5))
-    remedy = f", or leave it its cores: {variable(facts)}={free}" if free < threads else ""
-    return (
-        f"Other work keeps {now:.1f} of {facts['cores']} cores busy, "
-        f"and a product is as slow as its slowest thread. Wait for it to end{remedy}"
+    remedy = ", or leave it its cores: {name}={free}" if free < threads else ""
+    return filled(
+        "Other work keeps {now:.1f} of {cores} cores busy, and a product is as slow as its slowest "
+        "thread. Wait for it to end{remedy}",
+        now=now,
+        cores=facts["cores"],
+        remedy=filled(remedy, name=variable(facts), free=free),
     )
 
 
@@ -204,9 +230,12 @@ def uneven(facts, measured):
     if not (now and one_thread) or now["gflops"] > one_thread["gflops"] * threads / 2:
         return None
     speedup = now["gflops"] / one_thread["gflops"]
-    return (
-        f"{facts['threads']} threads are only {speedup:.2g} times as fast as one. "
-        f"If other work, or other guests of the machine, hold the cores: {variable(facts)}=1"
+    return filled(
+        "{threads} threads are only {speedup:.2g} times as fast as one. If other work, or other "
+        "guests of the machine, hold the cores: {name}=1",
+        threads=facts["threads"],
+        speedup=speedup,
+        name=variable(facts),
     )
 
 
@@ -219,16 +248,17 @@ def variable(facts):
 
 
 CASES = {
-    "one": "threads: {}",
-    "all": "threads: {}",
-    "cores": "one a core: {}",
-    "unpinned": "nothing pinned: {}",
+    "one": "threads: {n}",
+    "all": "threads: {n}",
+    "cores": "one a core: {n}",
+    "unpinned": "nothing pinned: {n}",
 }
-ROWS = (
-    ("GFLOP/s, measured", "gflops", ".0f"),
-    ("GB/s, row times matrix", "bandwidth", ".0f"),
-    ("ns for a tanh", "tanh", ".2f"),
-)
+KNOWN = "processor", "cores", "memory", "environment", "other work"  # names of lines that are words
+ROWS = {
+    "gflops": ("GFLOP/s, measured", ".0f"),
+    "bandwidth": ("GB/s, row times matrix", ".0f"),
+    "tanh": ("ns for a tanh", ".2f"),
+}
 COMMAND_LINE = (
     "This is what programs of your own get. The commands of minitx run OpenBLAS on one thread, "
     "as their documents run side by side, unless OPENBLAS_NUM_THREADS is set."
@@ -239,23 +269,29 @@ def text(facts, measured):
     """Facts, rates and advice, to be read by people."""
     lines = []
     for name, row in described(facts, measured).items():
-        lines.append(f"{name:13}{', '.join(filter(None, row))}")
+        lines.append(f"{translated(name):13}{', '.join(filter(None, row))}")
     warnings = [_wrapped(f"! {warning}.") for warning in advice(facts, measured)]
     lines += ["", *table(facts, measured), ""]
-    lines += [*(warnings or ["Nothing to mend."]), "", _wrapped(COMMAND_LINE)]
+    lines += [
+        *(warnings or [translated("Nothing to mend.")]),
+        "",
+        _wrapped(translated(COMMAND_LINE)),
+    ]
     return "\n".join(lines)
 
 
 def described(facts, measured):
     """What is known of the machine: {name: texts}, "" for what is unknown."""
     rows = {"processor": [facts["processor"], facts["vectors"]], "cores": _cores(facts)}
-    rows["memory"] = [f"{facts['memory'] / 1e9:.0f} GB" if facts["memory"] else "unknown"]
-    kernels = f"kernels: {facts['kernels'] or 'unknown'}"
-    threads = f"threads: {facts['threads'] or 'unknown'}"
+    unknown = translated("unknown")
+    rows["memory"] = [f"{facts['memory'] / 1e9:.0f} GB" if facts["memory"] else unknown]
+    kernels = filled("kernels: {kernels}", kernels=facts["kernels"] or unknown)
+    threads = filled("threads: {n}", n=facts["threads"] or unknown)
     rows["BLAS"] = [f"{facts['blas']} {facts['version']}".strip(), kernels, threads]
     variables = [f"{name}={value}" for name, value in facts["environment"].items()]
-    rows["environment"] = variables or ["nothing set"]
-    loops = f"its own loops use {' '.join(facts['simd']) or 'its baseline'}"
+    rows["environment"] = variables or [translated("nothing set")]
+    simd = " ".join(facts["simd"]) or translated("its baseline")
+    loops = filled("its own loops use {simd}", simd=simd)
     rows["NumPy"] = [facts["numpy"], loops]
     rows["Python"] = [facts["python"], facts["platform"]]
     rows["other work"] = _other_work(facts, measured)
@@ -267,19 +303,20 @@ def _cores(facts):
     cores, physical, quota = facts["cores"], facts["physical"], facts["quota"]
     texts = [str(cores)]
     if physical not in (None, cores):
-        texts.append(f"{physical} that share no units")
+        texts.append(filled("{physical} that share no units", physical=physical))
     if quota:
-        texts.append(f"{quota:g} allowed by the container")
+        texts.append(filled("{quota:g} allowed by the container", quota=quota))
     return texts
 
 
 def _other_work(facts, measured):
     """How busy the cores were, and the load average."""
-    texts = ["unknown"]
+    texts = [translated("unknown")]
     if measured["busy"] is not None:
-        texts = [f"{measured['busy']:.1f} of {facts['cores']} cores busy"]
+        values = {"busy": measured["busy"], "cores": facts["cores"]}
+        texts = [filled("{busy:.1f} of {cores} cores busy", **values)]
     if facts["load"] is not None:
-        texts.append(f"load {facts['load']:.1f}")
+        texts.append(filled("load {load:.1f}", load=facts["load"]))
     return texts
 
 
@@ -298,16 +335,17 @@ def table(facts, measured):
     """Lines: the rates, a column for each case, and what the processor's clock would give."""
     cases = {case: measured[case] for case in CASES if measured[case]}
     if not cases:
-        return ["nothing could be measured"]
-    titles = [CASES[case].format(rates["threads"] or case) for case, rates in cases.items()]
+        return [translated("nothing could be measured")]
+    titles = [filled(CASES[case], n=rates["threads"] or case) for case, rates in cases.items()]
     goals = [expected(facts, rates["kernels"], rates["threads"]) for rates in cases.values()]
-    texts = ["unknown" if goal is None else f"{goal:.0f}" for goal in goals]
-    rows = [["", *titles], ["GFLOP/s, expected", *texts]]
-    for name, key, digits in ROWS:
-        rows.append([name, *(format(rates[key], digits) for rates in cases.values())])
+    texts = [translated("unknown") if goal is None else f"{goal:.0f}" for goal in goals]
+    rows = [["", *titles], [translated("GFLOP/s, expected"), *texts]]
+    for key, (name, digits) in ROWS.items():
+        rows.append([translated(name), *(format(rates[key], digits) for rates in cases.values())])
     lines = [f"{row[0]:30}" + "".join(f"{cell:>18}" for cell in row[1:]) for row in rows]
-    clock = "the clock, not known here"
-    if facts["clock"]:
-        clock = f"{facts['clock']:.2f} GHz, as the system states"
-    formula = f"cores x operations a cycle x {clock}"
-    return [*lines, f"(expected: {formula}; processors may run above it)"]
+    clock = "{clock:.2f} GHz, as the system states" if facts["clock"] else NO_CLOCK
+    return [*lines, filled(EXPECTED, clock=filled(clock, clock=facts["clock"]))]
+
+
+NO_CLOCK = "the clock, not known here"
+EXPECTED = "(expected: cores x operations a cycle x {clock}; processors may run above it)"

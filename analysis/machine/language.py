@@ -20,9 +20,10 @@ LANGUAGES = "en", "ja"
 ENVIRONMENT = "MINITX_LANG"
 LOCALE = "LC_ALL", "LC_MESSAGES", "LANG"  # the first that is set names the user's language
 NUMBER = re.compile(
-    r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|(?<=\bL)\d+(?=H\d)|(?<=\dH)\d+\b"
+    r"(?<![\w.])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?|(?<=\bL)\d+(?=H\d)|(?<=\dH)\d+\b"
 )
 PLACE = re.compile(r"#(\d?)")
+BETWEEN = "\n", "; ", ": ", ", "  # parts of a label
 
 
 def current():
@@ -51,18 +52,23 @@ def checked(language):
     return language
 
 
-@contextlib.contextmanager
 def using(language):
     """Context in which texts are in this language, also in processes that are started in it."""
-    before = os.environ.get(ENVIRONMENT)
-    os.environ[ENVIRONMENT] = checked(language)
+    return environment(ENVIRONMENT, checked(language))
+
+
+@contextlib.contextmanager
+def environment(name, value):
+    """Context in which a variable of the environment has this value."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            del os.environ[ENVIRONMENT]
+            del os.environ[name]
         else:
-            os.environ[ENVIRONMENT] = before
+            os.environ[name] = before
 
 
 @functools.cache
@@ -106,7 +112,8 @@ def label(text):
     """A label of a figure or of a number's entry, such as 'layer 3', whose numbers stay.
 
     Its translation is that of the text itself, or of the text with # for each number; #2 in the
-    translation is the second number. Lines of a text that has none are translated one by one.
+    translation is the second number. Lines of a text that has none, and what stands between
+    semicolons, colons and commas, are translated one by one.
 
     >>> with using("ja"):
     ...     label("layer 3")
@@ -121,7 +128,8 @@ def label(text):
     known = translated(pattern)
     if known != pattern:
         return _numbered(known, NUMBER.findall(text))
-    return "\n".join(map(label, text.split("\n"))) if "\n" in text else text
+    between = next((sign for sign in BETWEEN if sign in text), None)
+    return text if between is None else between.join(map(label, text.split(between)))
 
 
 def _numbered(pattern, numbers):

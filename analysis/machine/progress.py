@@ -6,9 +6,15 @@ A loop that will take LONG says so once, also where stderr is a file.
 import sys
 import time
 
+from .language import filled, translated
+
 SHOWN_EVERY = 0.2  # seconds
 SURE = 10.0  # seconds, after which the rate tells how long all will take
 LONG = 600.0  # seconds
+WARNING = (
+    "{what}: {n}, about {time} at this rate; `minitx plan` says what workers bring, --workers "
+    "takes them"
+)
 
 
 class Line:
@@ -39,9 +45,8 @@ class Line:
         """Say once what a long loop will take."""
         if seconds > LONG:
             show("")
-            text = f"{self.what}: {self.total:,}, about {duration(seconds)} at this rate; "
-            text += "`minitx plan` says what workers bring, --workers takes them"
-            print(f"minitx: {text}", file=sys.stderr)
+            values = {"what": translated(self.what), "n": f"{self.total:,}"}
+            print(f"minitx: {filled(WARNING, time=duration(seconds), **values)}", file=sys.stderr)
 
     def __enter__(self):
         return self
@@ -54,7 +59,8 @@ def describe(what, done, total, seconds):
     """The line, when each takes this many seconds."""
     rate = 1 / max(seconds, 1e-9)
     left = (total - done) * seconds
-    return f"{what} {done}/{total}, {rate:.3g} a second, {left:.0f} s left"
+    values = {"what": translated(what), "done": f"{done}/{total}", "rate": rate, "left": left}
+    return filled("{what} {done}, {rate:.3g} a second, {left:.0f} s left", **values)
 
 
 def duration(seconds):

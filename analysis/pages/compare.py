@@ -11,6 +11,7 @@ from ..contract.sides import model_of
 from ..drawing import draw
 from ..machine.escapes import in_markdown
 from ..machine.files import as_json, writable, write
+from ..machine.language import filled, translated
 from ..measures import heads
 from ..running import single
 
@@ -132,9 +133,15 @@ TITLES = (
 def markdown(measures, experiment, names):
     """The differences as two tables: a row for each measure, then a row for each head."""
     a, b = map(in_markdown, names)
-    heading = f"# {experiment.name}: {experiment.question}\n\nA: {a}\nB: {b}"
+    heading = f"# {experiment.name}: {translated(experiment.question)}\n\nA: {a}\nB: {b}"
     tables = [_table(_measure_rows(measures)), _table(_head_rows(measures))]
     return "\n\n".join([heading, *_warning(measures), *tables]) + "\n"
+
+
+UNLIKE = (
+    "No more alike than heads in any order: {names} (models trained separately order their heads "
+    "differently, so differences mean nothing)."
+)
 
 
 def _warning(measures):
@@ -145,13 +152,12 @@ def _warning(measures):
             unlike.append(f"`{name}`")
     if not unlike:
         return []
-    means = "models trained separately order their heads differently, so differences mean nothing"
-    return [f"No more alike than heads in any order: {', '.join(unlike)} ({means})."]
+    return [filled(UNLIKE, names=", ".join(unlike))]
 
 
 def _measure_rows(measures):
     """Titles, then one row for each measure."""
-    rows = [TITLES]
+    rows = [[translated(title) for title in TITLES]]
     for name, (_, _, record) in measures.items():
         columns = "mean_a", "mean_b", "change", "change_null", "alike", "alike_null"
         numbers = [f"{record[column]:.4g}" for column in columns]
@@ -163,7 +169,7 @@ def _measure_rows(measures):
 
 def _head_rows(measures):
     """Titles, then one row for each head, with A, B and B - A of every measure."""
-    rows = [["head", *(f"`{name}`" for name in measures)]]
+    rows = [[translated("head"), *(f"`{name}`" for name in measures)]]
     shape = next(iter(measures.values()))[0].shape
     for place in np.ndindex(shape):
         row = [heads.name(*place)]
@@ -229,7 +235,7 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     measures = differences(experiment, sides, only)
     table = markdown(measures, experiment, names)
     record = _as_json(experiment, outcomes, measures)
-    title = f"{experiment.question}  (A: {names[0]}, B: {names[1]})"
+    title = f"{translated(experiment.question)}  (A: {names[0]}, B: {names[1]})"
     picture = _picture(measures, title, format)
     for other in {*results.FORMATS} - {format}:
         (out / f"compare.{other}").unlink(missing_ok=True)

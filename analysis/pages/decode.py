@@ -5,11 +5,24 @@ from pathlib import Path
 from ..contract import results
 from ..drawing import draw
 from ..machine import files
+from ..machine.language import filled, label, translated
 from ..measures import decoding, heads
 from ..texts import corpus
 
 STRONGEST = 3  # source pieces of a step that the table names
-READINGS = {"said": "token that is said", "asking": "token that asks"}
+READINGS = {  # without such a step, and with some
+    "said": (
+        "No token that is said stands in the source.",
+        "Of the {n} steps whose token that is said stands in the source, {share:.0%} look most at "
+        "that piece (at a random piece: {null:.0%}).",
+    ),
+    "asking": (
+        "No token that asks stands in the source.",
+        "Of the {n} steps whose token that asks stands in the source, {share:.0%} look most at "
+        "that piece (at a random piece: {null:.0%}).",
+    ),
+}
+TITLES = "step", "asks", "looks at", "says", "best: logit, probability"
 LABELLED = 60  # pieces of a source, at most, that all get their label
 
 
@@ -22,7 +35,7 @@ def text_of(model, ids):
 
 def table(decoded):
     """A line for each step: who asks, where it looks, what is said, the best logits."""
-    rows = [("step", "asks", "looks at", "says", "best: logit, probability")]
+    rows = [tuple(map(translated, TITLES))]
     for i in range(len(decoded.said)):
         looks = ", ".join(f"{piece} {weight:.2f}" for piece, weight in strongest(decoded, i))
         best = zip(decoded.best_pieces[i], decoded.logits[i], decoded.probabilities[i])
@@ -49,15 +62,9 @@ def visible(piece):
 def says(readings):
     """The two readings of a step in plain words."""
     sentences = []
-    for name, which in READINGS.items():
+    for name, templates in READINGS.items():
         n, share, null = readings[name]
-        if not n:
-            sentences.append(f"No {which} stands in the source.")
-            continue
-        sentences.append(
-            f"Of the {n} steps whose {which} stands in the source, {share:.0%} look most at that "
-            f"piece (at a random piece: {null:.0%})."
-        )
+        sentences.append(filled(templates[n > 0], n=n, share=share, null=null))
     return " ".join(sentences)
 
 
@@ -89,8 +96,8 @@ def _token(token, piece):
 def titled(name, config, layer, head):
     """The title of a figure: the model's name, and whose attention it shows."""
     layer %= config.n_layers
-    shown = f"layer {layer}" if head is None else heads.name(layer, head % config.n_heads)
-    return f"Where does each step look?  ({name}, {shown})"
+    shown = label(f"layer {layer}") if head is None else heads.name(layer, head % config.n_heads)
+    return filled("Where does each step look?  ({name}, {shown})", name=name, shown=shown)
 
 
 def write(decoded, title, path):
@@ -122,6 +129,7 @@ def plot(decoded):
     image = axes.imshow(decoded.attention, cmap="Blues", vmin=0, aspect="auto")
     axes.plot(decoded.attention.argmax(axis=1), range(n), "o", color=draw.ORANGE, markersize=3)
     axes.set_yticks(range(n), map(draw.label, decoded.asking_pieces))
+    axes.xaxis.has_tokens = axes.yaxis.has_tokens = True
     axes.set_ylabel("asks: the previous token")
     every = -(-S // LABELLED)
     labels = [draw.label(piece) for piece in decoded.source_pieces[::every]]
@@ -131,6 +139,7 @@ def plot(decoded):
     said = axes.secondary_yaxis("right")
     tokens = zip(decoded.said_pieces, decoded.said_probabilities)
     said.set_yticks(range(n), [f"{draw.label(piece)}  {p:.2f}" for piece, p in tokens])
+    said.yaxis.has_tokens = True
     said.set_ylabel("said, with its probability")
     for side in axes, said:
         side.tick_params(length=0)

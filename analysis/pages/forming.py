@@ -9,11 +9,11 @@ from html import escape
 import numpy as np
 
 from ..drawing import draw
-from ..machine import files
+from ..machine import files, language
 from ..maths import profiles
 from . import explore
 
-PARTS = {"style": "forming.css", "program": "forming.js"}
+STYLE, PROGRAM = "forming.css", ("language.js", "forming.js")
 DIGITS = 4  # that are kept of a number
 
 
@@ -28,12 +28,17 @@ def page(name, results, said):
     >>> "<script" in page("a training", results, ["It learns."])
     True
     """
-    parts = {key: _asset(file) for key, file in PARTS.items()}
-    parts["title"] = escape(draw.printable(f"How positions form: {name}"))
+    parts = {"style": _asset(STYLE), "program": "\n".join(map(_asset, PROGRAM))}
+    title = language.filled("How positions form: {name}", name=name)
+    parts["title"] = escape(draw.printable(title))
+    parts["language"] = language.current()
+    parts["translations"] = explore.as_script(explore.translations(parts["program"]))
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
     parts["said"] = "\n".join(f"<p>{escape(draw.printable(text))}</p>" for text in said)
     parts["data"] = explore.as_script(frames(results))
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("forming.html"))
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], language.in_html(_asset("forming.html"))
+    )
 
 
 def frames(results):

@@ -18,6 +18,7 @@ from ..contract import registry, sides
 from ..contract.wording import words
 from ..machine.escapes import in_markdown
 from ..machine.files import finite, writable
+from ..machine.language import filled, label, translated
 from ..measures import context_extension
 from ..running import many
 from ..running.single import Failure
@@ -28,9 +29,9 @@ from .claims import CHECKPOINTS, TEXTS
 CLAIMS = [*claims.CLAIMS, *mechanism_claims.CLAIMS, *circuit_claims.CLAIMS]
 VERDICTS = "pass", "fail", "other checkpoint", "needs its text", "not measured"
 UNJUDGED = {  # how many were not judged, and why
-    "other checkpoint": "of other checkpoints",
-    "needs its text": "on texts that were not given",
-    "not measured": "not measured",
+    "other checkpoint": "{n} of other checkpoints",
+    "needs its text": "{n} on texts that were not given",
+    "not measured": "{n} not measured",
 }
 
 
@@ -74,19 +75,20 @@ def outcomes(name, model, given, texts, out, resume=False):
     for text, location in texts.items():
         check_text(text, location)
         if not any(x.text == text for x in wanted):
-            print(f"minitx: no number on {text} is published for this model", file=sys.stderr)
+            line = filled("no number on {text} is published for this model", text=text)
+            print(f"minitx: {line}", file=sys.stderr)
     measured = {}
-    for x, label in labels(CLAIMS).items():
+    for x, stem in labels(CLAIMS).items():
         if x not in wanted or (x.text and x.text not in texts):
             continue
         options, folder = given, out
-        if label != x.experiment:
+        if stem != x.experiment:
             options = dict(x.options) | ({"text": str(texts[x.text])} if x.text else {})
-            folder = writable(out / label)
-            print(f"{label}: {command(wanted[x])}")
+            folder = writable(out / stem)
+            print(f"{stem}: {command(wanted[x])}")
         experiments = [registry.get(x.experiment)]
         for _, outcome, _ in many.every(experiments, model, name, options, folder, resume):
-            measured[label] = outcome
+            measured[stem] = outcome
     return measured
 
 
@@ -157,10 +159,12 @@ def judged(claim, name, model, outcome=None):
     """
     ours, null, missing = _values(claim, outcome)
     if not concerns(claim, name, model):
-        verdict, reason = "other checkpoint", f"published for {of(claim)} only"
+        reason = filled("published for {models} only", models=translated(of(claim)))
+        verdict = "other checkpoint"
     elif outcome is None and claim.on:
         flag = TEXTS[claim.on].flag
-        verdict, reason = "needs its text", f"minitx published … --{flag}: {TEXTS[claim.on].what}"
+        what = translated(TEXTS[claim.on].what)
+        verdict, reason = "needs its text", f"minitx published … --{flag}: {what}"
     elif missing is not None:
         verdict, reason = "not measured", missing
     else:
@@ -177,14 +181,20 @@ def _documents(claim, outcome):
     if not claim.on or outcome is None or isinstance(outcome, Failure):
         return ""
     n = int(outcome.result["documents"])
-    return f", {n:,} of {TEXTS[claim.on].documents:,} documents"
+    numbers = {"n": n, "all": TEXTS[claim.on].documents}
+    return filled(", {n:,} of {all:,} documents", **numbers)
+
+
+NOT_RUN = {  # whether a claim has options of its own
+    False: "not run",
+    True: "not run, with the options it was published under: minitx published",
+}
 
 
 def _values(claim, outcome):
     """This model's value, what chance gives, and why one of them is missing, else None."""
     if outcome is None:
-        own = ", with the options it was published under: minitx published" if claim.options else ""
-        return None, None, f"not run{own}"
+        return None, None, translated(NOT_RUN[bool(claim.options)])
     if isinstance(outcome, Failure):
         return None, None, outcome.reason
     ours = null = None
@@ -192,18 +202,20 @@ def _values(claim, outcome):
         ours = claim.ours(outcome.result)
         null = claim.null(outcome.result) if claim.null else None
     except (KeyError, IndexError, ValueError):
-        return ours, null, "not in this model or input, or no more than chance gives"
+        reason = "not in this model or input, or no more than chance gives"
+        return ours, null, translated(reason)
     return ours, null, None
 
 
 def _verdict(claim, ours, null):
     """The verdict on a value, and its reason."""
     against = null if claim.null else claim.published
-    reason = f"wanted: {claim.rule}"
+    reason = translated("wanted: " + claim.rule)
     if claim.readings:
         fitting = [x for x, value in zip(claim.readings, ours) if claim.holds(value, against)]
         passed = bool(fitting)
-        reason += f"; fits: {'; '.join(fitting) or 'none'}"
+        names = "; ".join(map(translated, fitting)) or translated("none")
+        reason += filled("; fits: {names}", names=names)
     else:
         passed = claim.holds(ours, against)
     return "pass" if passed else "fail", reason
@@ -218,8 +230,8 @@ def rows(name, model, outcomes):
 def tally(judgements):
     """How many hold and how many were not judged: '9 of 12 claims hold; 7 of other checkpoints'."""
     n = {verdict: [row["verdict"] for row in judgements].count(verdict) for verdict in VERDICTS}
-    text = f"{n['pass']} of {n['pass'] + n['fail']} claims hold"
-    others = [f"{n[verdict]} {UNJUDGED[verdict]}" for verdict in UNJUDGED if n[verdict]]
+    text = filled("{n} of {all} claims hold", n=n["pass"], all=n["pass"] + n["fail"])
+    others = [filled(UNJUDGED[verdict], n=n[verdict]) for verdict in UNJUDGED if n[verdict]]
     return "; ".join([text, *others])
 
 
@@ -238,19 +250,21 @@ TITLES = (
 
 def cells(row):
     """The texts of one row, in the order of TITLES."""
-    published = [row["source"], row["what"], words(row["published"], 10), row["of"]]
+    about = row["source"], row["what"], words(row["published"], 10), row["of"]
     ours = words(row["ours"], 4)
     if row["readings"] and row["ours"]:
-        pairs = zip(row["readings"], row["ours"])
+        pairs = zip(map(translated, row["readings"]), row["ours"])
         ours = "; ".join(f"{name}: {words(value, 4)}" for name, value in pairs)
     reason = row["reason"]
     if row["verdict"] == "not measured":  # an error's text, with names in it
         reason = in_markdown(reason)
-    measured = [ours, words(row["null"], 4), row["verdict"], reason, row["measured"]]
-    return [*published, *measured]
+    verdict = translated(row["verdict"].capitalize()).lower()
+    measured = [ours, words(row["null"], 4), verdict, label(reason), row["measured"]]
+    return [*map(label, about), *measured]
 
 
 def markdown(judgements):
     """The rows as a Markdown table."""
-    lines = [TITLES, ["---"] * len(TITLES), *map(cells, judgements)]
+    titles = [translated(title) for title in TITLES]
+    lines = [titles, ["---"] * len(titles), *map(cells, judgements)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

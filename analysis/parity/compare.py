@@ -15,6 +15,7 @@ from minitx.points import name_of
 
 from ..contract import sides
 from ..machine.files import finite
+from ..machine.language import filled, translated
 from ..running import settings
 from . import reference
 
@@ -158,9 +159,10 @@ def notes_on(model, recorded):
     before, now = about["config"], read_json(folder / "config.json")
     unlike = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     for key in sorted(set(unlike) - NO_MATTER):
-        notes.append(f"config.json: {key} is {now.get(key)!r}, recorded {before.get(key)!r}")
+        both = {"now": now.get(key), "before": before.get(key)}
+        notes.append(filled("config.json: {key} is {now!r}, recorded {before!r}", key=key, **both))
     if settings.hashes(folder) != about["weights"]:
-        notes.append("the weights are other bytes than those recorded")
+        notes.append(translated("the weights are other bytes than those recorded"))
     return notes
 
 
@@ -172,49 +174,60 @@ def of_texts(reader, recorded):
         try:
             ours = reader.tokenizer.encode(text)
         except (FileNotFoundError, ValueError) as error:
-            return [f"the texts were not read again: {error}"]
+            return [filled("the texts were not read again: {error}", error=error)]
         if not np.array_equal(ours, ids[0]):
             pairs = enumerate(zip(ours, ids[0]))
             where = next((n for n, (a, b) in pairs if a != b), min(len(ours), len(ids[0])))
-            unlike.append(f"the first from token {where} on: {text!r}")
+            unlike.append((where, text))
     if not unlike:
         return []
-    n = len(recorded.about["texts"])
-    return [f"the tokenizers differ: {len(unlike)} of {n} texts have other ids, {unlike[0]}"]
+    (where, text), counts = unlike[0], {"some": len(unlike), "n": len(recorded.about["texts"])}
+    return [filled(TOKENIZERS, where=where, text=text, **counts)]
+
+
+TOKENIZERS = (
+    "the tokenizers differ: {some} of {n} texts have other ids, the first from token {where} on: "
+    "{text!r}"
+)
 
 
 # --- as text
 
 
+EQUAL = (
+    "equal: {arrays} arrays of {n} batches; farthest is {name}, by {share:.1e} of its largest "
+    "value (bound {bound:.0e})"
+)
+DIFFERENT = (
+    "first difference: {name}, by {far:.3g}, {share:.1e} of its largest value (bound {bound:.0e})",
+    "  at {where}: here {here:.6g}, there {there:.6g}",
+    "  before it {before} arrays are equal{last}",
+    "  in all {over} of {arrays} arrays of {n} batches differ",
+)
+
+
 def says(parity):
     """The outcome in words: the first point that differs, where, and how much agrees before it."""
     rows, over = parity.rows, parity.differing
-    n = len(parity.labels)
+    values = {"arrays": len(rows), "n": len(parity.labels), "bound": parity.bound}
     if not over:
         worst = max(rows, key=lambda row: row.share)
-        return (
-            f"equal: {len(rows)} arrays of {n} batches; farthest is {worst.name}, by "
-            f"{worst.share:.1e} of its largest value (bound {parity.bound:.0e})"
-        )
+        return filled(EQUAL, name=worst.name, share=worst.share, **values)
     first = over[0]
     before = rows[: rows.index(first)]
-    lines = [
-        f"first difference: {first.name}, by {first.far:.3g}, {first.share:.1e} of its largest "
-        f"value (bound {parity.bound:.0e})",
-        f"  at {where(first, parity)}: here {first.values[0]:.6g}, there {first.values[1]:.6g}",
-        f"  before it {len(before)} arrays are equal"
-        + (f", the last {before[-1].name}" if before else ""),
-        f"  in all {len(over)} of {len(rows)} arrays of {n} batches differ",
-    ]
-    return "\n".join(lines)
+    last = filled(", the last {name}", name=before[-1].name) if before else ""
+    values |= {"name": first.name, "far": first.far, "share": first.share, "over": len(over)}
+    values |= {"where": where(first, parity), "before": len(before), "last": last}
+    values |= dict(zip(("here", "there"), first.values))
+    return "\n".join(filled(line, **values) for line in DIFFERENT)
 
 
 def where(row, parity):
     """A row's place in words, with the decoder's tokens as text."""
-    words = [f"batch {row.batch}"]
+    words = [filled("batch {n}", n=row.batch)]
     of_source = name_of(row.point).startswith(("enc_", "cross_k", "cross_v"))
     for name, n in row.place.items():
-        words.append(f"{name} {n}")
+        words.append(f"{translated(name)} {n}")
         if name == "token" and not of_source:
             words[-1] += f" ({str(parity.labels[row.batch][row.place['text'], n])!r})"
     return ", ".join(words)
@@ -229,7 +242,7 @@ def table(parity):
     for stack in ("enc_", ""):
         names = [stack + name for name in COLUMNS if (stack + name, 0) in largest]
         if names:
-            lines.append(" ".join(["layer ", *(f"{name:>13}" for name in names)]))
+            lines.append(" ".join([f"{translated('layer'):6}", *(f"{name:>13}" for name in names)]))
             lines += lines_of(largest, names)
     once = [f"{point} {share:.1e}" for point, share in largest.items() if isinstance(point, str)]
     return "\n".join([*lines, "   ".join(once)])

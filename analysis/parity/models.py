@@ -12,6 +12,7 @@ from minitx.finite import named_arrays
 from minitx.points import name_of, points
 
 from ..contract import sides
+from ..machine.language import filled, translated
 from ..texts import formats
 from . import batches, compare, reference
 
@@ -118,17 +119,16 @@ def distance(x, y):
 def says(weights):
     """The weights that moved, the farthest first, in words."""
     if not weights:
-        return "all weights are equal"
+        return translated("all weights are equal")
     first = [f"{entry.name} {entry.share:.1e}" for entry in weights[:MOST]]
-    more = f", … ({len(weights)} in all)" if len(weights) > MOST else ""
-    return f"weights that moved, |A - B| / |B|: {', '.join(first)}{more}"
+    more = filled(", … ({n} in all)", n=len(weights)) if len(weights) > MOST else ""
+    return filled("weights that moved, |A - B| / |B|: {first}", first=", ".join(first)) + more
 
 
 def notes(a, b):
     """Lines on settings in which the two differ."""
     unlike = [name for name, value in vars(a.config).items() if value != getattr(b.config, name)]
     unlike = [name for name in unlike if name != "encoder"]
-    return [
-        f"config: {name} is {getattr(a.config, name)!r}, in the other {getattr(b.config, name)!r}"
-        for name in unlike
-    ]
+    pairs = [(name, getattr(a.config, name), getattr(b.config, name)) for name in unlike]
+    line = "config: {name} is {ours!r}, in the other {theirs!r}"
+    return [filled(line, name=name, ours=ours, theirs=theirs) for name, ours, theirs in pairs]

@@ -18,6 +18,7 @@ from minitx.finite import named_arrays
 
 from ..contract import own_texts, sides
 from ..contract.registry import NotApplicable
+from ..machine.language import count, filled
 from ..machine.progress import duration
 from . import executor, passes, stream
 
@@ -170,32 +171,36 @@ def seconds_with(cost, workers):
 # --- as text
 
 
+LINES = (
+    "{documents} documents, {workers}: {whole}",
+    "  measuring: {per_document} s a document on one thread here, {seconds} of one worker's time",
+    "  reading and adding up, in one process: {reading} beside that; {fixed} whatever their number",
+    "  memory of a worker: {memory} at most, {weights} of them weights, which the workers of one "
+    "machine share",
+    "  memory of the process that adds up: {kept} more, for what is kept of each",
+    "  moved: {sent} to the workers, {returned} back; beside that the weights, once to each "
+    "machine",
+)
+LIMIT = "  reading is the limit: more than {n} workers bring nothing"
+UNKNOWN = (
+    "learnt from {measured} documents on this machine as it is now. Not known: how fast other "
+    "machines and a network are, longer or shorter documents further on, whether the text holds so "
+    "many"
+)
+
+
 def says(cost, workers):
     """What a plan says, and what it cannot know."""
-    whole = seconds_with(cost, workers)
-    per_document = cost.seconds / max(cost.documents, 1)
-    worker_s = "worker" if workers == 1 else "workers"
-    lines = [
-        f"{cost.documents:,} documents, {workers} {worker_s}: {duration(whole)}",
-        f"  measuring: {per_document:.3g} s a document on one thread here, {duration(cost.seconds)}"
-        f" of one worker's time",
-        f"  reading and adding up, in one process: {duration(cost.reading)} beside that; "
-        f"{duration(cost.fixed)} whatever their number",
-        f"  memory of a worker: {size(cost.memory)} at most, {size(cost.weights)} of them weights, "
-        "which the workers of one machine share",
-        f"  memory of the process that adds up: {size(cost.kept)} more, for what is kept of each",
-        f"  moved: {size(cost.sent)} to the workers, {size(cost.returned)} back; beside that the "
-        "weights, once to each machine",
-    ]
+    values = {"documents": f"{cost.documents:,}", "workers": count(workers, "worker")}
+    values["per_document"] = f"{cost.seconds / max(cost.documents, 1):.3g}"
+    values["whole"] = duration(seconds_with(cost, workers))
+    values |= {name: duration(getattr(cost, name)) for name in ("seconds", "reading", "fixed")}
+    for name in ("memory", "weights", "kept", "sent", "returned"):
+        values[name] = size(getattr(cost, name))
+    lines = [filled(line, **values) for line in LINES]
     if cost.reading > cost.seconds / workers:
-        n = max(1, int(cost.seconds / cost.reading))
-        lines.append(f"  reading is the limit: more than {n} workers bring nothing")
-    lines.append(
-        f"learnt from {cost.measured} documents on this machine as it is now. Not known: how fast "
-        "other machines and a network are, longer or shorter documents further on, whether the "
-        "text holds so many"
-    )
-    return "\n".join(lines)
+        lines.append(filled(LIMIT, n=max(1, int(cost.seconds / cost.reading))))
+    return "\n".join([*lines, filled(UNKNOWN, measured=cost.measured)])
 
 
 def size(n):

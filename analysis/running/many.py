@@ -29,7 +29,7 @@ from minitx import threads
 
 from ..contract import registry, sides
 from ..machine import escapes, progress
-from ..machine.language import translated
+from ..machine.language import filled, translated
 from . import blas, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure
@@ -113,7 +113,8 @@ def n_processes(options):
 def _state(outcome, note):
     """What the line of an experiment says behind its seconds."""
     if isinstance(outcome, Failure):
-        return f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
+        state = "left out: {reason}" if outcome.left_out else "failed: {reason}"
+        return "  " + filled(state, reason=outcome.reason)
     return f"  {note}" if note else ""
 
 

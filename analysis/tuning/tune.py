@@ -186,7 +186,9 @@ def finish(checkpoint, run, place):
     record = {"settings": place.settings, "targets": "nats", "losses": run.losses}
     record |= {"held_out": [dict(zip(("step", "loss"), point)) for point in run.curve]}
     record |= {"learned": [training.text_of(key) for key in run.optimizer.arrays]}
-    write(place.path / CURVE, draw.svg(picture(run)))
+    with draw.style():
+        curve = draw.svg(picture(run))
+    write(place.path / CURVE, curve)
     write(place.path / RECORD, as_json(finite(record)) + "\n")
     (place.path / state.STATE).unlink(missing_ok=True)
     return json.loads(as_json(record))

@@ -3,6 +3,7 @@
 import re
 
 from minitx.analysis.drawing import draw
+from minitx.analysis.machine import language
 
 
 def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
@@ -40,3 +41,18 @@ def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
         figure.subplots().set_title("東北")
         assert "東北" in draw.svg(figure)
     assert not [w for w in recwarn if "Glyph" in str(w.message)]
+
+
+def test_names_at_ticks_are_translated_however_they_are_set():
+    """With places, as categories, or by a function; numbers and tokens stay."""
+    with language.using("ja"), draw.style():
+        figure = draw.figure(6, 2)
+        places, categories, function, tokens = figure.subplots(1, 4)
+        places.set_xticks([0, 1], ["input", 7])
+        categories.plot(["output", "layer 3"], [0, 1])
+        function.xaxis.set_major_formatter(lambda x, i: "positions")
+        tokens.set_xticks([0], ["position"])
+        tokens.xaxis.has_tokens = True
+        texts = {*re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))}
+    assert {"入力", "7", "出力", "第3層", "位置", "position"} <= texts
+    assert not texts & {"input", "output", "layer 3", "positions"}

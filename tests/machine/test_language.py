@@ -48,3 +48,48 @@ def test_a_command_answers_in_the_language_that_it_is_asked_in(capsys):
     assert "同梱モデル" in capsys.readouterr().out
     assert commands.run_command(["list"]) == 0
     assert "bundled models" in capsys.readouterr().out
+
+
+def test_what_argparse_says_is_in_the_language_too(capsys):
+    from minitx.analysis import commands
+
+    with pytest.raises(SystemExit):
+        commands.run_command(["trace", "--lang", "ja"])
+    errors = capsys.readouterr().err
+    assert errors.startswith("使い方: ") and "エラー: 次の引数が必要です: MODEL, TEXT" in errors
+    with pytest.raises(SystemExit):
+        commands.run_command(["trace", "--lang", "en"])
+    assert "the following arguments are required: MODEL, TEXT" in capsys.readouterr().err
+
+
+def test_a_label_that_is_put_together_is_translated_piece_by_piece():
+    with language.using("ja"):
+        assert language.label("positions, layer 3: no such text\nlayer 10,000") == (
+            "位置, 第3層: no such text\n第10,000層"
+        )
+        assert language.label("layer 3, 0.5") == "第3層, 0.5"
+
+
+def test_numbers_are_declared_in_english_in_every_language():
+    """A constant that a declaration names has a translation of its own: the key would hold both."""
+    from minitx.analysis.contract import numbers
+
+    with language.using("ja"):
+        declared = numbers.of_experiment("fact n: heads with {what}", {"what": "positions"})
+    assert declared[0].means == "heads with positions"
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        (["trace", "tiny-gpt2", "He went out.", "--keep", "pattern"], "MB を"),
+        (["compare", "tiny-bert", "tiny-bert", "--experiment", "slices"], "# slices: 埋め込みは"),
+        (["verify", "tiny-gpt2", "tiny-gpt2", "--text", "sample"], "すべての重みが一致"),
+    ],
+)
+def test_commands_answer_in_japanese(tmp_path, capsys, monkeypatch, command, said):
+    from minitx.analysis import commands
+
+    monkeypatch.chdir(tmp_path)
+    assert commands.run_command([*command, "--lang", "ja"]) == 0
+    assert said in capsys.readouterr().out

@@ -5817,7 +5817,7 @@ BREAKS = [
     Break(
         "the language of a command stays after it",
         "analysis/machine/language.py",
-        "del os.environ[ENVIRONMENT]",
+        "del os.environ[name]",
         "pass",
     ),
     Break(
@@ -5939,5 +5939,29 @@ BREAKS = [
         KERNELS,
         "by_group(out, G)",
         "by_group(out, G)[:, ::-1]",
+    ),
+    Break(
+        "ticks that are named when drawn stay English",
+        "analysis/drawing/draw.py",
+        "isinstance(form, StrCategoryFormatter | FuncFormatter)",
+        "isinstance(form, StrCategoryFormatter)",
+    ),
+    Break(
+        "argparse speaks the language of the environment",
+        "analysis/commands/parsers.py",
+        "gettext.textdomain(language.DOMAIN)",
+        "pass",
+    ),
+    Break(
+        "numbers are declared in the language of the first import",
+        "analysis/contract/numbers.py",
+        "using('en')",
+        "using('ja')",
+    ),
+    Break(
+        "a label that is put together stays English",
+        "analysis/machine/language.py",
+        "between.join(map(label, text.split(between)))",
+        "text",
     ),
 ]

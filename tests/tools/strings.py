@@ -37,29 +37,89 @@ PIECES = (
 DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
     Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
 TABLES = """
+    analysis.commands.trace TITLES
+    analysis.experiments.extraction KINDS
+    analysis.experiments.extraction STANDS_OUT
+    analysis.experiments.mechanisms BY_KERNEL
+    analysis.experiments.mechanisms LOSSES
+    analysis.experiments.mechanisms LOST
+    analysis.experiments.mechanisms MOVES
+    analysis.experiments.mechanisms WORDS
+    analysis.experiments.rotation COUNTS
+    analysis.experiments.rotation MEANS
+    analysis.experiments.sources PEAK
+    analysis.forming.words KINDS
+    analysis.forming.words ORDERS
+    analysis.forming.words SOONER
+    analysis.machine.advice CASES
+    analysis.machine.advice KNOWN
+    analysis.machine.advice PINNED
+    analysis.machine.advice ROWS
     analysis.contract.own_texts SAID
     analysis.contract.results TITLES
     analysis.contract.sides SENTENCES
     analysis.contract.sides HELP
     analysis.contract.verdict VERDICTS
+    analysis.maths.profiles DIRECTION
+    analysis.measures.context_extension HOW
+    analysis.pages.compare TITLES
+    analysis.pages.decode READINGS
+    analysis.pages.decode TITLES
     analysis.pages.overview TITLES
+    analysis.pages.published NOT_RUN
+    analysis.pages.published TITLES
+    analysis.pages.published UNJUDGED
     analysis.pages.published VERDICTS
     analysis.pages.verdicts TITLES
     analysis.pages.verdicts WHY
     analysis.pages.verdicts ABOUT
+    analysis.parity.compare DIFFERENT
+    analysis.parity.record HELPS
+    analysis.running.cost LINES
 """  # a module, and its name of what holds texts
+
+
+ARGPARSE = (  # what it says to a user, in Python 3.11 to 3.14
+    "usage: ",
+    "positional arguments",
+    "options",
+    "%(heading)s:",
+    "show this help message and exit",
+    "%(prog)s: error: %(message)s\n",
+    "argument %(argument_name)s: %(message)s",
+    "the following arguments are required: %s",
+    "one of the arguments %s is required",
+    "unrecognized arguments: %s",
+    "ambiguous option: %(option)s could match %(matches)s",
+    ("expected %s argument", "expected %s arguments"),
+    "expected one argument",
+    "expected at most one argument",
+    "expected at least one argument",
+    "invalid %(type)s value: %(value)r",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "ignored explicit argument %r",
+    "not allowed with argument %s",
+)
 
 
 # what experiments declare
 
 
-def of_experiments():
-    """Texts of all experiments: what they ask, say, measure and take."""
+def experiments():
+    """All that have options: those of the registry, on pictures too, a toy, and three commands."""
     from minitx.analysis import EXPERIMENTS
+    from minitx.analysis.commands import forming, train
     from minitx.analysis.contract.registry import OF_PICTURES
     from minitx.analysis.toys import recurrent
+    from minitx.analysis.tuning import tune
 
-    for experiment in [*EXPERIMENTS.values(), *OF_PICTURES.values(), recurrent.EXPERIMENT]:
+    yield from [*EXPERIMENTS.values(), *OF_PICTURES.values(), recurrent.EXPERIMENT]
+    yield from (tune.EXPERIMENT, train.EXPERIMENT, forming.EXPERIMENT)
+
+
+def of_experiments():
+    """Texts of all experiments: what they ask, say, measure and take."""
+    for experiment in experiments():
         yield from (experiment.question, experiment.look, experiment.published)
         yield from (experiment.figure, experiment.summary)
         yield from (option.help for option in experiment.options)
@@ -105,7 +165,7 @@ def inside(value):
 
 def modules():
     """Every module whose texts people read: (path, its syntax)."""
-    folders = "analysis", "minitx/circuits"
+    folders = "analysis", "minitx/circuits", "lessons"
     for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         yield path, ast.parse(path.read_text(encoding="utf-8"))
 
@@ -127,7 +187,9 @@ def of_calls():
 
 
 def assigned(node, tree):
-    """The texts that a name stands for, if it is one that the module assigns."""
+    """The texts that a name stands for, or each of `a if b else c`, if the module assigns it."""
+    if isinstance(node, ast.IfExp):
+        yield from (*assigned(node.body, tree), *assigned(node.orelse, tree))
     for other in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(other, ast.Assign):
             if any(getattr(target, "id", "") == node.id for target in other.targets):
@@ -154,13 +216,20 @@ def of_tables():
     """Texts in TABLES, and verdicts as they are shown."""
     import importlib
 
+    import minitx
     from minitx import weights
 
     for line in TABLES.strip().splitlines():
         module, table = line.split()
         yield from inside(getattr(importlib.import_module(f"minitx.{module}"), table))
     yield from (purpose for _, purpose in weights.KNOWN.values())
+    yield "encoder: "
+    yield from (x.meaning for x in minitx.POINTS.values() if "encoder: " not in x.meaning)
+    from minitx.analysis.forming import moments
     from minitx.analysis.pages import glossary, parts, published
+
+    yield from (text for m in moments.MEASURES for text in (m.means, m.null))
+    yield from (text.what for text in published.TEXTS.values())
 
     for term in glossary.TERMS:
         yield from (term.name, term.meaning)
@@ -168,13 +237,14 @@ def of_tables():
     yield from (verdict.capitalize() for verdict in published.VERDICTS)
     for claim in published.CLAIMS:
         yield from (claim.what, claim.source, published.of(claim), f"wanted: {claim.rule}")
-        yield from inside(claim.published)
+        yield from (*inside(claim.published), *claim.readings)
 
 
 def of_parser():
-    """Helps and descriptions of every command."""
+    """Helps and descriptions of every command, and what argparse says by itself."""
     from minitx.analysis import commands
 
+    yield from ARGPARSE
     waiting = [commands.parser()]
     for parser in waiting:
         yield parser.description
@@ -188,9 +258,12 @@ def of_parser():
 
 def is_composed(text):
     """Whether a help is an option's with its default behind it, or names a folder of results."""
+    from minitx.analysis.parity import record
+
     if text.startswith(("folder for the results (", "one of ")):
         return True
-    return re.search(r" \((''|'[^']*'|-?[\d.]+|True|False)(; [^)]*)?\)$", text) is not None
+    options = [option.help for experiment in experiments() for option in experiment.options]
+    return text.startswith(tuple(f"{known} (" for known in (*options, *record.HELPS.values())))
 
 
 # figures
@@ -294,7 +367,7 @@ def squeezed(text):
 
 def of_html():
     """Texts of the pages' HTML."""
-    for name in ("explore.html", "live.html"):
+    for name in ("explore.html", "live.html", "forming.html"):
         reader = Shown()
         reader.feed((PAGES / name).read_text(encoding="utf-8"))
         yield from reader.texts

@@ -58,8 +58,8 @@ const places = steps.map(at);
 function drawLoss(i) {
   const without = data.loss.map((loss, k) => loss + data.gain[k]);
   const most = Math.max(...data.loss, ...without, ...data.loss_null);
-  const svg = sheet(HEIGHT, `Loss ${nice(data.loss[i])} nats, without positions ${nice(without[i])}`);
-  axes(svg, nice(most), stepTicks(), "steps");
+  const svg = sheet(HEIGHT, say`Loss ${nice(data.loss[i])} nats, without positions ${nice(without[i])}`);
+  axes(svg, nice(most), stepTicks(), say("steps"));
   line(svg, places, data.loss_null, most, "null");
   line(svg, places, without, most, "orange");
   line(svg, places, data.loss, most, "blue");
@@ -83,15 +83,15 @@ function drawHeads(i) {  // small bars for each head, a row for each layer
     svg.append(make("text", {x: head * width + 5, y: layer * tall + 12, "font-size": 11}, `L${layer}H${head}`));
     svg.append(make("text", {x: head * width + 5, y: foot + 12, "font-size": 11}, `${where}: ${bars[best].toFixed(2)}`));
   }));
-  svg.setAttribute("aria-label", `Offset with most attention: ${labels.join(", ")}`);
+  svg.setAttribute("aria-label", say`Offset with most attention: ${labels.join(", ")}`);
   show("of-heads", svg);
 }
 
 function drawWaves(i) {
   const rows = data.amplitude[i].slice(1), most = Math.max(...data.amplitude.flatMap(row => row.slice(1)));
   const where = rows.map((_, k) => (k + 1) / rows.length), tallest = rows.indexOf(Math.max(...rows)) + 1;
-  const svg = sheet(HEIGHT, `Largest amplitude at ${tallest} cycles`);
-  axes(svg, nice(most), [[where[0], "1"], [1, String(rows.length)]], `cycles in ${2 * rows.length} rows`);
+  const svg = sheet(HEIGHT, say`Largest amplitude at ${tallest} cycles`);
+  axes(svg, nice(most), [[where[0], "1"], [1, String(rows.length)]], say`cycles in ${2 * rows.length} rows`);
   line(svg, where, rows.map(() => data.swing_null[i]), most, "null");
   line(svg, where, rows, most, "blue");
   show("of-waves", svg);
@@ -99,7 +99,7 @@ function drawWaves(i) {
 
 function drawImage(i) {
   const rows = data.amplitude.map(row => row.slice(1)), most = Math.max(...rows.flat());
-  const svg = sheet(HEIGHT, "Amplitude by step and frequency"), n = rows[0].length;
+  const svg = sheet(HEIGHT, say("Amplitude by step and frequency")), n = rows[0].length;
   const edges = [0, ...places.slice(1).map((place, k) => (place + places[k]) / 2), 1];
   rows.forEach((row, k) => row.forEach((value, f) => svg.append(make("rect", {
     x: x(edges[k]), width: Math.max(x(edges[k + 1]) - x(edges[k]), 0.1) + 0.3, y: y((f + 1) / n), height: y(0) - y(1 / n) + 0.3,
@@ -108,17 +108,17 @@ function drawImage(i) {
   svg.append(make("text", {x: LEFT - 4, y: y(0), "text-anchor": "end"}, "1"));
   for (const [place, text] of stepTicks())
     svg.append(make("text", {x: x(place), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle"}, text));
-  svg.append(make("text", {x: x(0.5), y: HEIGHT - 3, "text-anchor": "middle"}, "steps"));
+  svg.append(make("text", {x: x(0.5), y: HEIGHT - 3, "text-anchor": "middle"}, say("steps")));
   cursor(svg, i);
   show("of-image", svg);
 }
 
 function drawStream(i) {
-  const layers = data.cca[0].length, svg = sheet(HEIGHT, `Correlation ${data.cca[i].map(nice).join(", ")}`);
-  axes(svg, "1", stepTicks(), "steps");
+  const layers = data.cca[0].length, svg = sheet(HEIGHT, say`Correlation ${data.cca[i].map(nice).join(", ")}`);
+  axes(svg, "1", stepTicks(), say("steps"));
   line(svg, places, data.cca_null.map(row => row[row.length - 1]), 1, "null");
   for (let layer = 0; layer < layers; layer++) {
-    const values = data.cca.map(row => row[layer]), name = layer < layers - 1 ? `before layer ${layer}` : "output";
+    const values = data.cca.map(row => row[layer]), name = say(layer < layers - 1 ? `before layer ${layer}` : "output");
     line(svg, places, values, 1, COLOURS[layer % COLOURS.length]);
     svg.append(make("text", {x: LEFT + 4, y: y(0) - 6 - 14 * (layers - 1 - layer), "font-size": 11},
                     `${name}: ${values[i].toFixed(2)}`));
@@ -130,12 +130,13 @@ function drawStream(i) {
 const hasTable = "amplitude" in data;
 for (const id of ["of-waves", "of-image", "of-stream"]) document.getElementById(id).hidden = !hasTable;
 
+const without = i => (data.loss[i] + data.gain[i]).toFixed(3);  // the loss
+
 function draw() {
   const i = Number(slider.value), step = steps[i].toLocaleString("en");
   document.getElementById("now").textContent =
-    `after ${step} steps: loss ${data.loss[i].toFixed(3)}, without positions ${(data.loss[i] + data.gain[i]).toFixed(3)}; ` +
-    `sharpest head ${data.sharp[i].toFixed(2)}`;
-  slider.setAttribute("aria-valuetext", `after ${step} steps`);
+    say`after ${step} steps: loss ${data.loss[i].toFixed(3)}, without positions ${without(i)}; sharpest head ${data.sharp[i].toFixed(2)}`;
+  slider.setAttribute("aria-valuetext", say`after ${step} steps`);
   drawLoss(i);
   drawHeads(i);
   if (hasTable) [drawWaves, drawImage, drawStream].forEach(paint => paint(i));
@@ -145,14 +146,14 @@ let timer = null;
 function stop() {
   clearInterval(timer);
   timer = null;
-  play.textContent = "Play";
+  play.textContent = say("Play");
   play.setAttribute("aria-pressed", "false");
 }
 
 play.addEventListener("click", () => {
   if (timer !== null) return stop();
   if (Number(slider.value) === last) slider.value = 0;
-  play.textContent = "Stop";
+  play.textContent = say("Stop");
   play.setAttribute("aria-pressed", "true");
   draw();
   timer = setInterval(() => {
