@@ -170,3 +170,14 @@ def test_all_but_the_penalty_are_best_at_the_size_they_learned():
     assert best == dict.fromkeys(best, 2) | {"causal-alibi": 3}
     given = names["injected"]
     assert given["not"] < given["again"] < given["shuffled"] < given["not"] + 0.02
+
+
+def test_terms_with_a_position_make_the_peak_and_content_makes_none():
+    names, printed = executed(11)
+    for head, beside in ((0, 1), (2, -1)):
+        of = {term: names["curves"][head, term] for term in names["TERMS"]}
+        for term in ("c2p", "p2c"):  # 12 and 5
+            assert names["OFFSETS"][of[term].argmax()] == beside
+        assert of["c2p"].max() > 2 * of["p2c"].max()
+        assert abs(of["c2c"]).max() < 0.1  # 0.08
+    assert names["error"] < 1e-5
