@@ -69,7 +69,7 @@ def test_the_command_writes_a_notebook(tmp_path, capsys):
     file = tmp_path / "new/one.ipynb"
     assert main(["lesson", "1", "--lang", "ja", "--notebook", str(file)]) == 0
     assert json.loads(file.read_text(encoding="utf-8")) == lessons.get(1, "ja").notebook
-    assert "one.ipynb written: lesson 1" in capsys.readouterr().out
+    assert "one.ipynb を書きました: 第1課" in capsys.readouterr().out
 
 
 def test_the_command_names_the_lessons_there_are(capsys):
