@@ -6,12 +6,15 @@ B rows of a batch, T tokens.
 """
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from ..gradients import UNCOUNTED
 
+NOTHING: Mapping = MappingProxyType({})
 FATES = 0.8, 0.9  # of the words to predict: hidden; another up to here; the rest as they are
 
 
@@ -20,6 +23,7 @@ class Batch(NamedTuple):
 
     tokens: np.ndarray  # [B T]
     targets: np.ndarray  # [B T]
+    others: Mapping = NOTHING  # what else it takes: types, a source
 
 
 class Words:

@@ -69,7 +69,8 @@ class Loop:
 
     def slopes_of(self, batch):
         """The Gradients of all arrays."""
-        return gradients(self.start.model, batch.tokens, batch.targets, [*self.start.arrays])
+        model, keys = self.start.model, [*self.start.arrays]
+        return gradients(model, batch.tokens, batch.targets, keys, **batch.others)
 
     def gradients(self, batch):
         """Fills `slopes` -> the loss. Raises ValueError where a number is not finite."""

@@ -42,11 +42,18 @@ class Staged(Loop):
 
     def enter(self, number):
         """The model of a stage as it is drawn, and the text as it reads it."""
-        stage, how, losses = self.stages[number], self.whole, self.losses
-        begin = start(self.settings | stage.config, how.seed, how.dtype)
-        words = Words(self.text, stage.context, how.masked, how.span)
-        super().__init__(begin, words, how._replace(context=stage.context, batch=stage.batch))
+        stage, losses = self.stages[number], self.losses
+        how = self.whole._replace(context=stage.context, batch=stage.batch)
+        super().__init__(self.drawn(stage), self.rows(stage), how)
         self.number, self.losses = number, losses
+
+    def drawn(self, stage):
+        """The Start of a stage."""
+        return start(self.settings | stage.config, self.whole.seed, self.whole.dtype)
+
+    def rows(self, stage):
+        """What gives the batches of a stage."""
+        return Words(self.text, stage.context, self.whole.masked, self.whole.span)
 
     def place(self, done):
         """The model has the arrays that it had after so many steps, though not their values."""

@@ -35,6 +35,7 @@ LAYOUTS = {  # model_type -> the reference library's class; what stands before n
     "qwen3": ("Qwen3ForCausalLM", "model."),
     "gpt_neox": ("GPTNeoXForCausalLM", "gpt_neox."),
     "bloom": ("BloomForCausalLM", "transformer."),
+    "bart": ("BartForConditionalGeneration", "model."),
     "vit": ("ViTForImageClassification", "vit."),
 }
 SPREAD = 0.02  # deviation of a matrix where config.json says none
@@ -45,7 +46,7 @@ class Start(NamedTuple):
     """A model, and the vector that all of its arrays are views of."""
 
     model: Model
-    arrays: dict  # {name or (name, layer): view of `flat`}, each array once
+    arrays: dict  # {name or (name, layer): view of `flat`}, each array that learns, once
     flat: np.ndarray  # [n]
     n_matrices: int  # how many numbers of `flat` belong to matrices
     settings: dict  # config.json
@@ -58,7 +59,7 @@ class Start(NamedTuple):
         order = named_parts(np.arange(n), file_shapes)
         places = parameters(joined(self.model.config, order, order[next(iter(order))].dtype))
         whole = np.empty(n, self.flat.dtype)
-        for key, x in self.arrays.items():
+        for key, x in parameters(self.model).items():
             whole[places[key]] = x
         return named_parts(whole, file_shapes)
 
@@ -79,7 +80,7 @@ def start(settings, seed, dtype):
     file_shapes = shapes(config, n_classes)
     tensors = {name: np.empty(shape, dtype) for name, shape in file_shapes.items()}
     model = joined(config, tensors, dtype)
-    spread = settings.get("initializer_range", SPREAD)
+    spread = settings.get("initializer_range", settings.get("init_std", SPREAD))
     draw_(model, spread, np.random.default_rng((seed, 0)))
     return in_one_vector(model, settings, dtype)
 
@@ -88,23 +89,32 @@ def shapes(config, n_classes=0):
     """{name in a file: shape} of all that a model has."""
     family = FAMILIES[config.model_type]
     prefix = LAYOUTS[config.model_type][1]
-    tables = [(prefix, family.body)]
-    for i in range(config.n_layers):
-        table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
-        tables.append((prefix + family.layer_prefix.format(i), table))
-    tables.append(("", family.heads[head_of(family)]))
+    tables = stack(family, config, prefix)
+    tables.append(("", family.heads[head_of(family)], config))
+    if config.encoder is not None:
+        tables += stack(family.encoder, config.encoder, prefix)
     named = {}
-    for before, table in tables:
+    for before, table, own in tables:
         for ours, tensor in table.items():
-            if not is_stored(ours, tensor, config):
+            if not is_stored(ours, tensor, own):
                 continue
             if tensor.shapes is not None:  # an array that is made of several
                 names = (before + name for name in (tensor.names[0], *tensor.others))
-                named |= zip(names, tensor.shapes(config))
+                named |= zip(names, tensor.shapes(own))
                 continue
-            name = before + file_name(ours, tensor, config)
-            named.setdefault(name, stored_shape(ours, tensor, config, n_classes))
+            name = before + file_name(ours, tensor, own)
+            named.setdefault(name, stored_shape(ours, tensor, own, n_classes))
     return named
+
+
+def stack(family, config, prefix):
+    """[(what stands before its names, table, config)] of a body and of its layers."""
+    tables = [(prefix, family.body, config)]
+    for i in range(config.n_layers):
+        table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
+        before = prefix + family.layer_prefix.format(i)
+        tables += [(before, part, config) for part in (table, family.cross or {})]
+    return tables
 
 
 def head_of(family):
@@ -120,8 +130,11 @@ def is_stored(ours, tensor, config):
 
 
 def file_name(ours, tensor, config):
-    """Of its names, that of new files; the bias of a tied output has kept an older one."""
-    if ours == "b_U" and config.tied:
+    """Of its names, that of new files; what is shared, and the bias of a tied output, has the last.
+
+    The one is shared by the two stacks of an encoder-decoder, the other has kept an older name.
+    """
+    if ours in ("b_U", "W_E") and config.tied:
         return tensor.names[-1]
     return tensor.names[0]
 
@@ -173,16 +186,22 @@ def draw_(model, spread, rng):
             x[...] = name.endswith("_w")
             continue
         x[...] = spread * rng.standard_normal(x.shape)
-        if cfg.pre_norm and name in WRITERS:
-            x *= (2 * cfg.n_layers) ** -0.5
+        if name in WRITERS:
+            x *= size_of_writers(cfg)
         if name == "W_pos":
             x[: cfg.offset] = 0
 
 
-def in_one_vector(model, settings, dtype):
-    """The Start whose vector holds the model's arrays."""
+def size_of_writers(config):
+    """How small the matrices that write to the stream begin, beside the others."""
+    return (2 * config.n_layers) ** -0.5 if config.pre_norm else 1.0
+
+
+def in_one_vector(model, settings, dtype, fixed=()):
+    """The Start whose vector holds the model's arrays but those that are `fixed`: they stay."""
     named, owner = parameters(model), owners(model)
-    own = sorted(dict.fromkeys(owner.values()), key=lambda key: named[key].ndim == 1)
+    own = [key for key in dict.fromkeys(owner.values()) if key not in fixed]
+    own.sort(key=lambda key: named[key].ndim == 1)
     flat = np.empty(sum(named[key].size for key in own), dtype)
     arrays, begin = {}, 0
     for key in own:
@@ -190,7 +209,8 @@ def in_one_vector(model, settings, dtype):
         arrays[key] = flat[begin:end].reshape(named[key].shape)
         arrays[key][...] = named[key]
         begin = end
-    every = {key: arrays[owned_by] for key, owned_by in owner.items()}
+    held = {key: named[key] for key in fixed} | arrays
+    every = {key: held[owned_by] for key, owned_by in owner.items()}
     if is_tied_output("W_U", owner.get("W_U", "W_U")):
         every["W_U"] = every["W_U"].T
     n_matrices = sum(x.size for x in arrays.values() if x.ndim > 1)

@@ -162,6 +162,8 @@ def train(
     cfg = begin.model.config
     if cfg.picture is not None:
         raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
+    if cfg.encoder is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
     numbers["context"] = checked_context(context, cfg)
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)

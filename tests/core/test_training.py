@@ -20,6 +20,7 @@ from minitx.files import read_tensors
 from minitx.parameters import parameters
 from minitx.training import batches, saved, start, tokens
 from minitx.training.loop import Loop, snapshot_steps
+from minitx.weights import local
 
 GOLDEN = load_file(parity.GOLDEN / "training.safetensors")
 VARIANTS = "bert-masked roberta-masked xlm-roberta-masked camembert-masked distilbert-masked"
@@ -28,6 +29,7 @@ VARIANTS += " qwen3-norms gpt_neox-sequential bloom-three deberta-masked deberta
 DEBERTA = "deberta-masked", "deberta2-masked"
 GPT2 = {"model_type": "gpt2", **trained.SETTINGS["gpt2"], "vocab_size": 280}
 ROBERTA = {"model_type": "roberta", **trained.SETTINGS["roberta"], "vocab_size": 280}
+BART = json.loads((local.BUNDLED / "tiny-bart/config.json").read_text())
 TEXT = killed_training.TEXT
 
 
@@ -64,6 +66,33 @@ def test_a_start_is_written_as_it_computes(variant, tmp_path):
     assert written.keys() == own.keys()
     for key, x in own.items():
         assert (written[key] == x).all(), key
+
+
+def test_an_encoder_decoder_shares_its_embedding():
+    """Of tiny-bart's file only the bias of its logits is missing, which no training moves."""
+    expected = {
+        name: tuple(x.shape) for name, x in read_tensors(local.BUNDLED / "tiny-bart").items()
+    }
+    del expected["final_logits_bias"]
+    begin = start.start(BART, 0, "float32")
+    tensors = begin.tensors()
+    assert {name: x.shape for name, x in tensors.items()} == expected
+    assert (tensors["model.shared.weight"] == begin.arrays["W_E"]).all()
+    assert "enc_W_E" not in begin.arrays and ("enc_W_pos" in begin.arrays)
+
+
+def test_what_is_fixed_stays():
+    """It is no part of the vector that learns, and is written all the same."""
+    drawn = trained.loop_of("gpt2")
+    begin = drawn.start
+    begin.model.weights.W_pos[...] = 0.5
+    begin = start.in_one_vector(begin.model, begin.settings, "float64", ["W_pos"])
+    loop = Loop(begin, drawn.words, drawn.how)
+    before = begin.model.weights.W_E.copy()
+    for _ in range(3):
+        loop.step()
+    assert "W_pos" not in begin.arrays and (before != begin.model.weights.W_E).any()
+    assert (begin.tensors()["transformer.wpe.weight"] == 0.5).all()
 
 
 def test_a_start_is_drawn():
@@ -349,6 +378,7 @@ def test_stages_without_growth_are_one_training():
 
 WRONG = {
     "a t5 is not trained here from nothing; wanted one of: bert": ({"model_type": "t5"}, TEXT, {}),
+    "a bart learns from pairs of texts": (BART, TEXT, {}),
     "context is 40; this model reads at most 16": (GPT2, TEXT, {"context": 40}),
     "the text has 1 tokens; an input of 16 wants 17": (GPT2, ["a"], {}),
     "masked is 0: nothing is predicted": (ROBERTA, TEXT, {"masked": 0}),

@@ -32,9 +32,9 @@ from minitx.text import Tokenizer
 from minitx.training import batches, loop, tokens
 from minitx.training.saved import write
 from minitx.training.start import in_one_vector, start
+from minitx.weights.training.recipe import HELD_OUT, INIT, lines_of
 
-HELD_OUT = Path(__file__).parents[2] / "analysis" / "texts" / "sample.txt"
-CONTEXT, WIDTH, HEADS, LAYERS, VOCAB, INIT = 28, 64, 4, 2, 192, 0.08
+CONTEXT, WIDTH, HEADS, LAYERS, VOCAB = 28, 64, 4, 2, 192
 SETTINGS = {
     "model_type": "roberta",
     "hidden_size": WIDTH,
@@ -65,21 +65,12 @@ WHAT = forming.What(documents=32, shuffles=100)
 # ---- text
 
 
-def lines_of(folder, held_out):
-    """The lines of all books, without any that also occurs in the held-out text."""
-    unseen = set(held_out.read_text(encoding="utf-8").splitlines())
-    books = [path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.txt"))]
-    if not books:
-        raise SystemExit(f"no .txt file in {folder}; wanted one book or more, one paragraph a line")
-    return [line + "\n" for book in books for line in book.splitlines() if line not in unseen]
-
-
 def stream(text, held_out, out):
     """The Stream of all lines, and its tokenizer's files in `out`; made once, then loaded."""
     ids, vocabulary = out / "stream.safetensors", out / "tokenizer.json"
     if not ids.exists():
         out.mkdir(parents=True, exist_ok=True)
-        lines = lines_of(text, held_out)
+        lines = [line + "\n" for line in lines_of(text, held_out)]
         new = tokens.learned(lines, from_hf(dict(SETTINGS)), is_masked=True)
         write(vocabulary, new.to_str().encode())
         settings = tokens.settings_of(from_hf(dict(SETTINGS)), is_masked=True)
@@ -186,7 +177,7 @@ def snapshots(given):
     shared, out = given.out / "shared", given.out / "masked-learned"
     stream(given.text, given.held_out, shared)
     write(shared / "config.json", (json.dumps(SETTINGS, indent=1) + "\n").encode())
-    lines = [line.removesuffix("\n") for line in lines_of(given.text, given.held_out)]
+    lines = lines_of(given.text, given.held_out)
     how = HOW | ADAMW | {"seed": SEEDS[0], "snapshots": SNAPSHOTS}
     minitx.train(shared, lines, **how, out=out, resume=True)
     for path in out.rglob("model.safetensors"):
