@@ -18,11 +18,12 @@ class Changes:
     positions: on, off (zero is the same: nothing is added, nothing turned), shuffled (among the
     text's own tokens, by `seed`), or shifted: the text stands `shift` tokens later. dial: keys are
     those of a run in which each of the text's own tokens has the position of the token `dial`
-    places after it, cyclically. mask: a Mask, or its fields as a dictionary. heads_off: (layer,
-    head) pairs whose output is zero. layers_off: layers that write nothing. mlps_off: layers whose
-    MLP writes nothing. stack: of an encoder-decoder the one that is changed, encoder, decoder or
-    cross. Each name of CHANGES is an attribute. Raises ValueError for a value that no model could
-    take; `check` knows the model.
+    places after it, cyclically; of a picture, `dial` columns to the right and `dial_down` rows
+    below. mask: a Mask, or its fields as a dictionary. heads_off: (layer, head) pairs whose output
+    is zero. layers_off: layers that write nothing. mlps_off: layers whose MLP writes nothing.
+    stack: of an encoder-decoder the one that is changed, encoder, decoder or cross. Each name of
+    CHANGES is an attribute. Raises ValueError for a value that no model could take; `check` knows
+    the model.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

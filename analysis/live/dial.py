@@ -1,4 +1,4 @@
-"""The dial: keys get the positions of the tokens so many places after them.
+"""The dial: keys get the positions of the tokens so many places after them, or below them.
 
 T tokens, H heads, S = T keys.
 """
@@ -12,28 +12,43 @@ from .positions import order
 from .record import Change, Control
 
 
-def _parse(value):
-    return validation.whole("dial", value, -validation.MOST, validation.MOST)
+def _parse(name, value):
+    return validation.whole(name, value, -validation.MOST, validation.MOST)
+
+
+def _grid(place):
+    """(rows, columns) of the own tokens: a text is one row."""
+    picture = place.stack.config.picture
+    return (1, len(place.own())) if picture is None else (picture.rows, picture.columns)
 
 
 def _check(changes, place):
     place.check_positions()
-    n = len(place.own())
-    if abs(changes.dial) >= max(n, 1):
-        raise ValueError(f"dial is {changes.dial}; a text of {n} own tokens takes less than {n}")
+    rows, columns = _grid(place)
+    if abs(changes.dial) >= max(columns, 1):
+        what = f"a text of {columns} own tokens takes" if rows == 1 else f"{columns} columns take"
+        raise ValueError(f"dial is {changes.dial}; {what} less than {columns}")
+    if abs(changes.dial_down) >= rows:
+        raise ValueError(f"dial_down is {changes.dial_down}; {rows} rows take less than {rows}")
 
 
 def _says(changes):
     return f"keys' positions moved by {changes.dial:+d}"
 
 
+def _says_down(changes):
+    return f"keys' positions moved down by {changes.dial_down:+d}"
+
+
 def dialled(changes, place):
     """The token whose position each key gets: the one `dial` places after it [T].
 
-    Own tokens only, cyclically; special tokens keep theirs.
+    Of a picture the one `dial` columns to the right and `dial_down` rows below. Own tokens only,
+    cyclically; special tokens keep theirs.
     """
     index, own = np.arange(place.T), place.own()
-    index[own] = np.roll(own, -changes.dial)
+    grid = own.reshape(_grid(place))
+    index[own] = np.roll(grid, (-changes.dial_down, -changes.dial), axis=(0, 1)).ravel()
     return index
 
 
@@ -61,8 +76,16 @@ def _columns(x, index, before):  # [1 H T S]: keys alone get other positions
     return before(x)[..., index]
 
 
+def _roll(changes, place):
+    """The Python of `dialled`, with {} for the indices."""
+    if place.stack.config.picture is None:
+        return f"np.roll({{}}, {-changes.dial})"
+    by = -changes.dial_down, -changes.dial
+    return f"np.roll({{}}.reshape{_grid(place)}, {by}, axis=(0, 1)).ravel()"
+
+
 def _python(changes, where):
-    yield from order("moved", f"np.roll({{}}, {-changes.dial})", where)
+    yield from order("moved", _roll(changes, where.place), where)
     point = where.positions[0]
     is_rows = changes.positions != "shifted"
     given = f'edits.get("{point}", lambda x: x)(x)' if is_rows else f'edits["{point}"][None]'
@@ -77,21 +100,46 @@ def _python(changes, where):
     yield "edits |= dict(keys)  # keys of a run with their positions moved"
 
 
+def _edits_down(changes, place, before):
+    return {} if changes.dial else _edits(changes, place, before)  # the dial moves both
+
+
+def _python_down(changes, where):
+    return () if changes.dial else _python(changes, where)
+
+
 DIAL = Change(
     "dial",
     0,
     Control(
         "slider",
         "Keys’ positions moved by",
-        title="Keys get the positions of the tokens so many places after them. A head that finds "
-        "its place by positions then looks so many tokens to the left of where it did.",
+        title="Keys get the positions of the tokens so many places after them; of patches, so many "
+        "columns to the right. A head that finds its place by positions then looks so many tokens "
+        "to the left of where it did.",
         bounds=(-8, 8),
     ),
-    _parse,
+    partial(_parse, "dial"),
     _says,
     _edits,
     _python,
     _check,
     reads_order=True,
     comes_last=True,
+)
+
+DOWN = DIAL._replace(
+    name="dial_down",
+    control=Control(
+        "slider",
+        "Keys’ positions moved down by",
+        title="Keys get the positions of the patches so many rows below them. A head that finds "
+        "its patch by positions then looks so many rows above where it did.",
+        bounds=(-8, 8),
+    ),
+    parse=partial(_parse, "dial_down"),
+    says=_says_down,
+    edits=_edits_down,
+    python=_python_down,
+    of_pictures=True,
 )

@@ -13,6 +13,11 @@ def check(changes, place):
             f"distance; {names} are those of the encoder or the decoder"
         )
     for change in records:
+        if change.of_pictures and place.stack.config.picture is None:
+            family = place.model.config.model_type
+            raise ValueError(
+                f"{change.name} is of pictures, which have rows; this {family} reads text"
+            )
         change.check(changes, place)
 
 

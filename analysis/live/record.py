@@ -48,13 +48,15 @@ class Change(NamedTuple):
     silent: Callable | None = None  # (changes, n_heads) -> numbers of heads that write nothing
     as_json: Callable = _as_it_is  # value -> what `parse` takes
     imports: tuple = ()  # lines that its Python needs
+    of_pictures: bool = False  # only of a model of pictures
     reads_order: bool = False  # not for cross-attention, which knows no positions or distances
     comes_last: bool = False  # its edits come from a run in which all others are made
 
     @property
     def facts(self):
         """What the page must know, ready for JSON."""
-        own = {"name": self.name, "nothing": self.nothing, "reads_order": self.reads_order}
+        names = "name", "nothing", "reads_order", "of_pictures"
+        own = {name: getattr(self, name) for name in names}
         return own | translated_texts(self.control._asdict())
 
 

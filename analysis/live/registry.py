@@ -6,6 +6,7 @@ RECORDS = (
     positions.POSITIONS,
     positions.SHIFT,
     dial.DIAL,
+    dial.DOWN,
     mask.MASK,
     off.HEADS,
     off.LAYERS,

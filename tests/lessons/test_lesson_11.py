@@ -173,7 +173,7 @@ def test_all_but_the_penalty_are_best_at_the_size_they_learned():
 
 
 def test_terms_with_a_position_make_the_peak_and_content_makes_none():
-    names, printed = executed(11)
+    names, _ = executed(11)
     for head, beside in ((0, 1), (2, -1)):
         of = {term: names["curves"][head, term] for term in names["TERMS"]}
         for term in ("c2p", "p2c"):  # 12 and 5

@@ -308,6 +308,7 @@ def test_a_change_that_is_none_is_refused(values, match):
         ({"positions": "shifted", "shift": 250}, "can stand at most 240 later among this model's"),
         ({"dial": 14}, "dial is 14; a text of 14 own tokens takes less than 14"),
         ({"dial": -14}, "takes less than 14"),
+        ({"dial_down": 1}, "dial_down is of pictures, which have rows; this roberta reads text"),
         ({"stack": "encoder"}, "stack is 'encoder'; this roberta has ''"),
     ],
 )

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 import minitx
 from minitx.analysis.live import server
+from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.pages import packing
 from minitx.weights import shapes
@@ -58,6 +59,8 @@ def test_the_page_begins_with_a_drawn_picture(client):
         {"positions": "zero"},
         {"positions": "shuffled"},
         {"dial": 1},
+        {"dial_down": -2},
+        {"dial": 3, "dial_down": 1},
         {"heads_off": [[0, 1]]},
         {"layers_off": [1]},
     ],
@@ -79,6 +82,17 @@ def test_changes_of_a_picture_are_those_of_the_python_that_is_shown(client, chan
     assert abs(pattern(runs[1]) - pattern(runs[0])).max() > 0.01
 
 
+def test_the_dial_moves_keys_of_patches_across_and_down():
+    model = minitx.load("tiny-vit")
+    grid = np.arange(64).reshape(8, 8)
+    keys = [grid[(r + 1) % 8, (c + 3) % 8] for r in range(8) for c in range(8)]
+    table = model.weights.W_pos[np.concatenate([[0], 1 + np.array(keys)])]
+    moved = minitx.run(model, tokens(), ["k"], edits={"pos_embed": table[None]})
+    edits = Changes(dial=3, dial_down=1).edits(model, tokens())
+    assert {name for name, _ in edits} == {"k"}
+    assert all(np.array_equal(edits["k", layer], moved["k", layer]) for layer in range(4))
+
+
 def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client):
     code = ask(client, "code", changes={"positions": "shuffled"}).json()["code"]
     names = {}
@@ -98,6 +112,8 @@ def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client
         ("run", {"hidden": [1]}, "hidden tokens are guessed by a masked model"),
         ("run", {"target": "a"}, "this model (vit) is one stack"),
         ("run", {"changes": {"mask": {"family": "alibi"}}}, "patches stand in rows and columns"),
+        ("run", {"changes": {"dial": 8}}, "dial is 8; 8 columns take less than 8"),
+        ("run", {"changes": {"dial_down": -8}}, "dial_down is -8; 8 rows take less than 8"),
         ("run", {"changes": {"positions": "shifted", "shift": 1}}, "can stand at most 0 later"),
         ("patch", {"other": "sample"}, "this model reads pictures"),
         ("writers", {"place": 0}, "are not attributed"),

@@ -3327,8 +3327,14 @@ BREAKS = [
     Break(
         "the dial turns the other way",
         LIVE_DIAL,
-        "np.roll(own, -changes.dial)",
-        "np.roll(own, changes.dial)",
+        "(-changes.dial_down, -changes.dial), axis",
+        "(-changes.dial_down, changes.dial), axis",
+    ),
+    Break(
+        "patches are dialled up where down is asked for",
+        LIVE_DIAL,
+        "(-changes.dial_down, -changes.dial), axis",
+        "(changes.dial_down, -changes.dial), axis",
     ),
     Break(
         "shuffled positions stay in order",

@@ -123,7 +123,7 @@ TEMPLATE = """# zoo/{name}
 
 {kind}, whose position mechanism is {place}. {stored}
 
-One of a [zoo](../README.md) of models with the same text, tokenizer, sizes, steps, order of the data
+One of a [zoo](../README.md) of models with the same text, tokenizer, sizes, steps, order of data
 and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on
 inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 

@@ -175,7 +175,8 @@ function writeControls() {
   by("null").checked = wish.null;
   by("null").disabled = isCross;
   writeStack();
-  for (const {box, name, reads_order: readsOrder} of server.changes) {
+  for (const {box, name, reads_order: readsOrder, of_pictures: ofPictures} of server.changes) {
+    box.hidden = ofPictures && !isOfPictures();
     box.disabled = isCross && readsOrder || isOfPictures() && name === "mask";
   }
   writers.forEach(write => write());
