@@ -3327,14 +3327,14 @@ BREAKS = [
     Break(
         "the dial turns the other way",
         LIVE_DIAL,
-        "(-changes.dial_down, -changes.dial), axis",
-        "(-changes.dial_down, changes.dial), axis",
+        "np.roll(grid, (-changes.dial_down, -changes.dial), axis=(0, 1))",
+        "np.roll(grid, (-changes.dial_down, changes.dial), axis=(0, 1))",
     ),
     Break(
         "patches are dialled up where down is asked for",
         LIVE_DIAL,
-        "(-changes.dial_down, -changes.dial), axis",
-        "(changes.dial_down, -changes.dial), axis",
+        "np.roll(grid, (-changes.dial_down, -changes.dial), axis=(0, 1))",
+        "np.roll(grid, (changes.dial_down, -changes.dial), axis=(0, 1))",
     ),
     Break(
         "shuffled positions stay in order",
