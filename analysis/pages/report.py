@@ -1,7 +1,8 @@
 """One page with every experiment on one model: index.html, which needs no other file.
 
-The answers come before the explanations; report.json holds the same for programs. Order: `make`,
-the page, its head, the record. Figures are embedded as images, so that a name inside one cannot
+The answers come before the explanations; report.json holds the same for programs. The page is there
+with the first answers, and loads itself again until it has all. Order: `make`, the page, its head,
+the record. Figures are embedded as images, so that a name inside one cannot
 clash with a name inside another; the page runs no program and loads nothing.
 """
 
@@ -19,6 +20,7 @@ from ..running import many, settings, single
 from . import glossary, overview, parts, published, verdicts
 from .section import section
 
+EVERY = 2  # seconds at least between two pages of a report that is not done
 STYLE = (Path(__file__).parent / "page" / "report.css").read_text(encoding="utf-8")
 
 
@@ -28,12 +30,20 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     n_processes: experiments at work at once; with more than one the model is what the name says.
     Returns 1 if one failed, else 0.
     """
-    start = time.monotonic()
-    experiments = registry.EXPERIMENTS.values()
+    start = written = time.monotonic()
+    experiments = [*registry.EXPERIMENTS.values()]
     given = name, dict(options), out, resume, n_processes
-    runs = [*many.every(experiments, model, *given)]
+    runs = []
+    for run in many.every(experiments, model, *given):
+        runs.append(run)
+        now = time.monotonic()
+        if now - written >= EVERY and len(runs) < len(experiments):
+            rows = [row for row in claims(name, model, runs) if row["verdict"] != "not measured"]
+            to_come = len(experiments) - len(runs)
+            write(out / "index.html", page(model, name, runs, rows, now - start, to_come))
+            written = time.monotonic()
     total = time.monotonic() - start
-    rows = published.rows(name, model, outcomes(runs))
+    rows = claims(name, model, runs)
     write(out / "index.html", page(model, name, runs, rows, total))
     write(out / "report.json", as_json(record(model, name, runs, rows)) + "\n")
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
@@ -43,15 +53,21 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     return 1 if failed else 0
 
 
+def claims(name, model, runs):
+    """The rows of published claims, judged by these runs."""
+    return published.rows(name, model, outcomes(runs))
+
+
 def outcomes(runs):
     """{experiment: Outcome or Failure} of (experiment, outcome, seconds) of each."""
     return {experiment.name: outcome for experiment, outcome, _ in runs}
 
 
-def page(model, name, runs, rows, seconds):
+def page(model, name, runs, rows, seconds, to_come=0):
     """The whole document.
 
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
+    to_come: how many experiments are at work still.
     """
     title = filled("What {model} computes", model=escape(name))
     sections = "".join(section(run, name, outcome, time) for run, outcome, time in runs)
@@ -60,10 +76,11 @@ def page(model, name, runs, rows, seconds):
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
         f"<title>minitx: {escape(name)}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{again(to_come)}"
         f"<style>{STYLE}</style></head><body>"
         f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
         f"{overview.contents(runs)}<main>"
-        f"<header><h1>{title}</h1>{warning(runs)}{about(model, runs, seconds)}"
+        f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
         f"{overview.tally(runs)}{verdicts.line(rows)}</header>{overview.answers(runs)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main></body></html>\n"
     )
@@ -73,6 +90,18 @@ def policy():
     """What the page may load: the images inside it, and this one style."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'"
+
+
+def again(to_come):
+    """Loads the page again as long as experiments are to come."""
+    return f'<meta http-equiv="refresh" content="{2 * EVERY}">' if to_come else ""
+
+
+def awaited(to_come):
+    """A line on the experiments that are to come, if any are."""
+    text = translated("{experiments} to come; until then this page loads itself again.")
+    text = text.format(experiments=count(to_come, "experiment"))
+    return f'<p class="failed">{text}</p>' if to_come else ""
 
 
 def warning(runs):

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import connection
@@ -183,7 +183,7 @@ def _one_by_one(groups, model):
 
 
 def _side_by_side(groups, n):
-    """{experiment: Done} of each group, in their order, from n processes.
+    """{experiment: Done} of each group, as soon as it is done, from n processes.
 
     Raises OSError if one of them is killed.
     """
@@ -194,7 +194,7 @@ def _side_by_side(groups, n):
     try:
         with _without_interrupts():
             results = [pool.submit(_in_process, jobs) for jobs in groups]
-        for result in results:
+        for result in as_completed(results):  # the first group shares many passes, and takes long
             yield result.result()
     except BrokenProcessPool:
         raise OSError(

@@ -158,6 +158,24 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
     assert text.count('class="mark partly"') == 3 and page.text.count("◐ good") == 1
 
 
+def test_the_first_answers_are_on_a_page_before_the_last(tmp_path, monkeypatch):
+    before = []
+
+    def late(model, run):
+        before.append((tmp_path / "index.html").read_text(encoding="utf-8"))
+        return good(model, run)
+
+    plant(monkeypatch, good, late, answer=answers("partly"))
+    monkeypatch.setattr(report, "EVERY", 0)
+    text, _ = write_report(tmp_path)
+    (draft,) = before
+    page = Page(draft)
+    assert "1 experiment to come" in page.text and "◐ Partly" in page.of("answers")
+    inside = {link[1:] for link in page.all("href") if link.startswith("#")}
+    assert inside <= {*page.all("id")}
+    assert 'http-equiv="refresh"' in draft and 'http-equiv="refresh"' not in text
+
+
 @pytest.mark.parametrize("kind", verdict.VERDICTS)
 def test_every_verdict_is_a_word_a_sign_and_a_colour(kind):
     mark = parts.mark(kind)
