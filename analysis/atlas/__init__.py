@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..machine.language import filled, translated
 from ..measures import decoder_texts, joint_fit
 from ..running import stream
 from ..texts import formats
-from . import flags, heads, projections, sentences, shapes, trust
-from .records import Atlas, Flag, Lie, Misleads, Moves, Points, Space, Strongest
+from . import flags, heads, patches, projections, sentences, shapes, trust
+from .records import Atlas, Flag, Lie, Misleads, Moves, Pictures, Points, Space, Strongest
 
 __all__ = [
     "Atlas",
@@ -25,12 +26,17 @@ __all__ = [
     "Lie",
     "Misleads",
     "Moves",
+    "Pictures",
     "Points",
     "Space",
     "Strongest",
     "compute",
 ]
 
+CORRELATED = (
+    "correlation {before:.2f} before queries and keys are moved and scaled, {after:.2f} after "
+    "(queries turned at random: {turned:.2f} and {turned_after:.2f})"
+)
 OF_CHANCE = 48  # sentences whose points are compared with those of shuffled weights
 
 
@@ -62,19 +68,22 @@ def compute(model, text, how=USUAL, run=stream.UNSAVED, name="model"):
     """
     extras = projections.checked(how.projection)
     classes = sentences.classes_of(how.word_classes)
-    reader = model if model.encoder is None else model.encoder
-    documents = sentences.sentences(reader, text, how.sentences, how.tokens)
-    numbers = sentences.drawn(documents, how.seed, sentences.DRAWN)
+    if model.config.picture is None:
+        texts = sentences.texts(model, text, how.sentences, how.tokens)
+    else:
+        texts = patches.album(model, text, how.sentences, how.seed)
+    numbers = sentences.drawn(ids_of(texts.documents), how.seed, sentences.DRAWN)
     sides = []
-    for side in sides_of(model, documents, run):
+    for side in sides_of(model, texts, run):
         part = heads.Part(run, side.name)
         sides.append(space(side, tables_of(side, numbers, classes), numbers, how, extras, part))
-    drawn = [documents[i] for i in numbers]
-    table = sentences.Words(reader, documents).table(drawn, classes)
-    tokens, titles = sentences.tokens_of(table), sentences.titles(reader, drawn)
-    said = sampled(documents, numbers, how.seed), None
-    stated = settings_of(name, text, documents, how, sides)
-    return Atlas(name, [each for each, _ in sides], tokens, titles, *said, stated)
+    said = sampled(texts, numbers, how.seed), None, settings_of(name, text, texts, how, sides)
+    return Atlas(name, [each for each, _ in sides], *texts.shown(numbers), *said)
+
+
+def ids_of(documents):
+    """The ids of documents, or the numbers of patches."""
+    return [*map(heads.queries_of, documents)]
 
 
 class Side(NamedTuple):
@@ -85,10 +94,24 @@ class Side(NamedTuple):
     documents: list
     cross: bool
     key_model: object  # whose tokens the keys are
+    album: patches.Album | None = None  # of a model of pictures
+
+    @property
+    def noun(self):
+        """What a document is."""
+        return "sentence" if self.album is None else self.album.noun
+
+    def settings(self, how):
+        """What joint_fit reads of it: all tokens of a text, the patches of a picture."""
+        among = slice(None) if self.album is None else self.documents[0].grid.patches
+        return joint_fit.How(how.distance, how.scope, cross=self.cross, among=among)
 
 
-def sides_of(model, documents, run):
+def sides_of(model, texts, run):
     """The Sides of a model: one of a single stack, three of an encoder-decoder."""
+    documents = texts.documents
+    if model.config.picture is not None:
+        return [Side("encoder", model, documents, False, model, texts)]
     if model.encoder is None:
         name = "decoder" if model.config.causal else "encoder"
         return [Side(name, model, documents, False, model)]
@@ -113,6 +136,8 @@ def said_of(model, documents, run):
 
 def tables_of(side, numbers, classes):
     """The Points tables of the queries and of the keys that are drawn."""
+    if side.album is not None:
+        return (side.album.table(numbers),) * 2
 
     def table(model, all_ids):
         words = sentences.Words(model, all_ids)
@@ -126,7 +151,7 @@ def tables_of(side, numbers, classes):
 
 def space(side, tables, numbers, how, extras, run):
     """One Space, and its Fit."""
-    settings = joint_fit.How(how.distance, how.scope, cross=side.cross)
+    settings = side.settings(how)
     width = max(heads.DEPTH, projections.INNER if extras else 0)
     fitted = heads.fit(side.model, side.documents, settings, how.seed, run, width)
     drawn = [side.documents[i] for i in numbers]
@@ -136,14 +161,28 @@ def space(side, tables, numbers, how, extras, run):
     xy = {"pca": x[..., :2], "pca3": x[..., : heads.DEPTH]}
     xy |= {name: projections.points(name, x, how.seed, run) for name in extras}
     chance = of_chance(side, fitted, how, run)
-    of_points = flags.of_shapes(shapes.measured(x, *tables), chance)
-    flagged = sorted([*flags.of_counts(sums), *of_points])
+    of_points = flags.of_shapes(shapes.measured(x, *tables, kinds_of(side)), chance)
+    flagged = sorted([*flags.of_counts(sums, words_of(side)), *of_points])
     fields = {"queries": tables[0], "keys": tables[1], "xy": xy}
     fields |= {"norms": norms(kept, drawn, side.cross), "flags": flagged}
     fields["strongest"] = strongest(kept, drawn, side.cross)
     others = nearness(side, tables, xy, fields["strongest"], how.seed)
-    fields |= {"lie": flags.lie(sums, others), "moves": moves(fitted)}
+    fields |= {"lie": flags.lie(sums, others, side.noun), "moves": moves(fitted)}
+    if side.album is not None:
+        fields["pictures"] = side.album.pictures(numbers)
     return Space(*size_of(side), **fields), fitted
+
+
+def kinds_of(side):
+    """The shapes that are measured."""
+    return shapes.KINDS if side.album is None else shapes.of_grid(side.documents[0].grid.columns)
+
+
+def words_of(side):
+    """Each offset that is counted, in words."""
+    if side.album is None:
+        return [*map(flags.where, heads.OFFSETS)]
+    return [*map(patches.where, patches.OFFSETS)]
 
 
 def nearness(side, tables, xy, strongest, seed):
@@ -203,7 +242,7 @@ def of_chance(side, fitted, how, run):
 
     Their scales are those of the model's heads, their means and planes their own.
     """
-    settings = joint_fit.How(how.distance, how.scope, cross=side.cross)
+    settings = side.settings(how)
     n = min(OF_CHANCE, len(side.documents))
     documents = side.documents[:n]
     tables = tables_of(side, range(n), sentences.classes_of(""))
@@ -213,40 +252,37 @@ def of_chance(side, fitted, how, run):
         part = heads.Part(run, f"weights shuffled, {number}")
         of_part = heads.fit_like(model, documents, settings, fitted.facts["best"], part)
         points = heads.coordinates(model, documents, settings, of_part, part)
-        parts.append(shapes.measured(points, *tables))
-    return {kind: np.concatenate([x[kind] for x in parts], axis=1) for kind in shapes.KINDS}
+        parts.append(shapes.measured(points, *tables, kinds_of(side)))
+    return {kind: np.concatenate([x[kind] for x in parts], axis=1) for kind in parts[0]}
 
 
-def sampled(documents, numbers, seed):
+def sampled(texts, numbers, seed):
     """How many points of a head are drawn, of how many, in words."""
-    total = 2 * sum(map(len, documents))
-    drawn = 2 * sum(len(documents[i]) for i in numbers)
-    if len(numbers) == len(documents):
-        return drawn, total, f"All {len(documents):,} sentences are drawn."
-    words = (
-        f"Of {len(documents):,} sentences {len(numbers):,} are drawn, by seed {seed}; scales, "
-        "planes, flags of attention and nearness are of all."
+    lengths = [*map(len, ids_of(texts.documents))]
+    points = 2 * sum(lengths[i] for i in numbers), 2 * sum(lengths)
+    n = len(lengths)
+    if len(numbers) == n:
+        return *points, filled(sentences.ALL[texts.noun], n=f"{n:,}")
+    return *points, filled(
+        sentences.SOME[texts.noun], n=f"{n:,}", drawn=f"{len(numbers):,}", seed=seed
     )
-    return drawn, total, words
 
 
-def settings_of(name, text, documents, how, sides):
+def settings_of(name, text, texts, how, sides):
     """What the page's footer says."""
-    stated = {"model": name, "text": formats.shown(text)}
-    stated |= {"sentences": len(documents), "tokens": sum(map(len, documents))}
+    documents = texts.documents
+    stated = {"model": name, texts.source: formats.shown(text)}
+    stated |= {f"{texts.noun}s": len(documents), texts.token: sum(map(len, ids_of(documents)))}
     stated |= {"distance": how.distance, "scope": how.scope}
     stated |= {"projection": how.projection, "seed": how.seed}
     for side, fitted in sides:
-        stated[f"{side.name}: products and distances"] = correlated(fitted.facts)
+        about = f"{side.name}: {translated('products and distances')}"
+        stated[about] = correlated(fitted.facts)
     return stated
 
 
 def correlated(facts):
     """Mean correlation of products and distances over the heads, and of turned queries."""
-    before = facts["correlation_before"].mean()
-    after = facts["correlation"].mean()
-    by_chance = facts["correlation_before_null"].mean(), facts["correlation_null"].mean()
-    return (
-        f"correlation {before:.2f} before queries and keys are moved and scaled, {after:.2f} after "
-        f"(queries turned at random: {by_chance[0]:.2f} and {by_chance[1]:.2f})"
-    )
+    names = {"before": "correlation_before", "after": "correlation"}
+    names |= {"turned": "correlation_before_null", "turned_after": "correlation_null"}
+    return filled(CORRELATED, **{name: facts[key].mean() for name, key in names.items()})

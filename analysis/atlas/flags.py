@@ -16,7 +16,8 @@ import numpy as np
 import scipy
 
 from ..contract import verdict
-from .heads import NEAREST, OFFSETS
+from ..machine.language import filled, translated
+from .heads import NEAREST
 from .records import Flag, Lie, Misleads
 
 LEAST = 20  # queries that are needed
@@ -30,12 +31,26 @@ REPEATED = {  # kinds of heads.REPEATS
 SHAPES = {
     "type": "types of tokens explain {value:.0%} of the variance of its tokens' {side}",
     "position": "positions explain {value:.0%} of the variance of its {side}",
+    "row": "rows of the picture explain {value:.0%} of the variance of its {side}",
+    "column": "columns of the picture explain {value:.0%} of the variance of its {side}",
     "spiral": "its {side} turn around a centre as positions go on, {value:.0%} of an even spiral",
     "line": "its {side} lie along a line by position: R² {value:.2f}",
 }
 ENOUGH = {"line": 0.5}  # of the variance: a spiral lies along a line in part
+AT_OFFSET = "gives {value:.0%} of its attention to {where}"
+BESIDE = {"before": "the token before", "after": "the token after"}
+FAR = {"before": "the token {n} before", "after": "the token {n} after"}
 BY_CHANCE = "chance, in any head: {null:.2f}"
 BESIDE_REPEATED = "keys shuffled, in any head: {null:.2f}; other tokens as far away: {far:.2f}"
+# of the head whose plane differs most from the whole space, by what a document is
+MISLEADS = {
+    noun: (
+        f"In {{head}} {{space:.0%}} of the strongest keys are among the {{n}} keys of their {noun} "
+        "that are nearest in the whole space, but {plane:.0%} in the plane (keys shuffled: "
+        "{chance:.0%})."
+    )
+    for noun in ("sentence", "picture")
+}
 
 
 def is_beyond(value, null):
@@ -43,14 +58,17 @@ def is_beyond(value, null):
     return verdict.beside(value, null).verdict in verdict.EFFECTS
 
 
-def of_counts(sums):
-    """Flags of heads that look at an offset, or where a repeated token tells them to."""
+def of_counts(sums, places):
+    """Flags of heads that look at an offset, or where a repeated token tells them to.
+
+    places: each offset in words.
+    """
     n = sums["offset_queries"][0]
     offsets = _means(sums["offsets"], n)  # [L O H offsets]
     for layer, head in np.ndindex(offsets.shape[0], offsets.shape[2]):
         values = offsets[layer, 0, head]
         best = int(values.argmax())
-        said = f"gives {values[best]:.0%} of its attention to {where(OFFSETS[best])}"
+        said = filled(AT_OFFSET, value=values[best], where=places[best])
         yield from _flag(layer, head, "offset", values[best], offsets[:, 1:].max(), said)
     for number, (kind, text) in enumerate(REPEATED.items()):
         yield from _of_tokens(sums, number, kind, text)
@@ -64,8 +82,8 @@ def _of_tokens(sums, number, kind, text):
     for layer, head in np.ndindex(as_far.shape):
         value, far = share[layer, 0, head], as_far[layer, head]
         null = share[:, 1:].max()
-        beside = BESIDE_REPEATED.format(null=null, far=far)
-        said = text.format(value=value)
+        beside = filled(BESIDE_REPEATED, null=null, far=far)
+        said = filled(text, value=value)
         yield from _flag(layer, head, kind, value, max(null, far), said, beside)
 
 
@@ -81,27 +99,29 @@ def where(offset):
     ('the token before', 'the token itself', 'the token 2 after')
     """
     if offset == 0:
-        return "the token itself"
-    far = "" if abs(offset) == 1 else f"{abs(offset)} "
-    return f"the token {far}{'before' if offset < 0 else 'after'}"
+        return translated("the token itself")
+    side = "before" if offset < 0 else "after"
+    return filled(BESIDE[side] if abs(offset) == 1 else FAR[side], n=abs(offset))
 
 
-def _flag(layer, head, kind, value, null, said, beside=BY_CHANCE):
+def _flag(layer, head, kind, value, null, said, beside=""):
     """The Flag of a head, if it is beyond chance."""
     value, null = float(value), float(null)
     if is_beyond(value, null) and value >= ENOUGH.get(kind, 0):
-        words = f"{said} ({beside.format(null=null)})"
+        words = f"{said} ({beside or filled(BY_CHANCE, null=null)})"
         yield Flag(layer, head, kind, value, null, words)
 
 
 def of_shapes(values, chance):
     """Flags of the shapes of points: {kind: [2 L H]} of the model, and of shuffled weights."""
     for kind, text in SHAPES.items():
+        if kind not in values:
+            continue
         null = reached(chance[kind], values[kind][0].size)
         for layer, head in np.ndindex(values[kind].shape[1:]):
             both = values[kind][:, layer, head]
             side = int(both.argmax())
-            said = text.format(value=both[side], side=SIDES[side])
+            said = filled(text, value=both[side], side=translated(SIDES[side]))
             yield from _flag(layer, head, kind, both[side], null, said)
 
 
@@ -146,10 +166,10 @@ def _with(part, changes):
     return type(part)(**vars(part) | changes)
 
 
-def lie(sums, others):
+def lie(sums, others, noun="sentence"):
     """The Lie of all heads, and the head that misleads most, if any does beyond chance.
 
-    others: what trust.py says of other projections.
+    others: what trust.py says of other projections. noun: what a document is.
     """
     n = np.maximum(sums["queries"], 1)[:, None, None, None]
     near = sums["near"] / n  # [L O H 2]
@@ -159,17 +179,9 @@ def lie(sums, others):
     layer, head = np.unravel_index(own.argmax(), own.shape)
     worst = None
     if is_beyond(own[layer, head], gap[:, 1:].max()):
-        worst = Misleads(int(layer), int(head), _misleading(plane, space, layer, head))
+        near_by = {"space": space[layer, 0, head], "plane": plane[layer, 0, head]}
+        near_by["chance"] = plane[layer, 1:, head].mean()
+        said = filled(MISLEADS[noun], head=f"L{layer}H{head}", n=NEAREST, **near_by)
+        worst = Misleads(int(layer), int(head), said)
     by_chance = [x[:, 1:].mean(axis=1) for x in (plane, space)]
     return Lie(plane[:, 0], space[:, 0], *by_chance, worst, others)
-
-
-def _misleading(plane, space, layer, head):
-    """Why the picture of a head is not to be trusted."""
-    own = [x[layer, 0, head] for x in (plane, space)]
-    chance = plane[layer, 1:, head].mean()
-    return (
-        f"In L{layer}H{head} {own[1]:.0%} of the strongest keys are among the {NEAREST} keys of "
-        f"their sentence that are nearest in the whole space, but {own[0]:.0%} in the plane "
-        f"(keys shuffled: {chance:.0%})."
-    )

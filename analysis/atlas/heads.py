@@ -14,6 +14,7 @@ import numpy as np
 from ..maths import joint
 from ..maths.factors import signs
 from ..measures import joint_fit
+from . import patches
 
 STRONGEST = 5  # keys that are kept of each query
 NEAREST = 10  # a key is near if no more keys of its sentence are as near
@@ -165,8 +166,8 @@ def _gathered(model, documents, settings, use, run, seed, what):
 
 
 def queries_of(document):
-    """The ids whose queries a document has."""
-    return getattr(document, "inputs", document)
+    """The ids whose queries a document has; of a picture the numbers of its patches."""
+    return getattr(document, "patches", getattr(document, "inputs", document))
 
 
 def keys_of(document, cross):
@@ -230,15 +231,23 @@ def looks(layer, document, settings, orders):
     T, S = layer.seen.shape
     offset = np.arange(S) - np.arange(T)[:, None]
     repeated = [x & layer.seen for x in repeats(document, settings.cross, offset)]
-    masks = [*((offset == x) & layer.seen for x in OFFSETS), *repeated]
+    masks = [*(x & layer.seen for x in at_offsets(document, offset)), *repeated]
+    pairs = [np.nonzero(mask) for mask in masks]
     # where a key lies in a shuffle: attention goes along with the key
-    sums = [[_attention(layer.pattern, mask, order) for mask in masks] for order in orders]
+    sums = [[_attention(layer.pattern, pair, order) for pair in pairs] for order in orders]
     table = np.moveaxis(np.array(sums), 1, 2)  # [O H masks]
     n = np.array([mask.any(axis=1).sum() for mask in masks])
     tokens = len(REPEATS)
     result = {"offsets": table[..., :-tokens], "tokens": table[..., -tokens:]}
     result |= {"offset_queries": n[:-tokens], "token_queries": n[-tokens:]}
     return result | {"as_far": np.stack([as_far(layer, x, offset) for x in repeated], axis=-1)}
+
+
+def at_offsets(document, offset):
+    """Masks [T S] of the keys at each offset; of a picture's patches at those of patches.py."""
+    if hasattr(document, "grid"):
+        return patches.at_offsets(document.grid)
+    return [offset == x for x in OFFSETS]
 
 
 def repeats(document, cross, offset):
@@ -268,7 +277,7 @@ def as_far(layer, mask, offset):
     return np.array(sums) / known @ entries
 
 
-def _attention(pattern, mask, order):
-    """Attention to the keys of a mask [T S] that stand in an order [T S]: [H T S] -> [H]."""
-    rows, keys = np.nonzero(mask)
+def _attention(pattern, pair, order):
+    """Attention to the keys of some rows that stand in an order [T S]: [H T S] -> [H]."""
+    rows, keys = pair
     return pattern[:, rows, order[rows, keys]].sum(axis=-1)

@@ -10,7 +10,11 @@ import numpy as np
 
 
 class Points(NamedTuple):
-    """What is known of the queries or of the keys, the same in all heads."""
+    """What is known of the queries or of the keys, the same in all heads.
+
+    A patch of a picture is a token whose position counts patches row by row, and a picture is the
+    sentence in which it stands.
+    """
 
     sentence: np.ndarray  # [n] number of its sentence
     position: np.ndarray  # [n] from 0 in its sentence
@@ -71,6 +75,14 @@ class Lie(NamedTuple):
     others: dict[str, np.ndarray]  # of every other projection: near in it, and its null [2 L H]
 
 
+class Pictures(NamedTuple):
+    """The pictures whose patches are the points of a space."""
+
+    rows: int
+    columns: int
+    pixels: np.ndarray  # [pictures h w 3] of bytes
+
+
 class Space(NamedTuple):
     """Queries and keys of all heads of one stack, or of cross-attention."""
 
@@ -87,6 +99,7 @@ class Space(NamedTuple):
     flags: list[Flag]
     lie: Lie
     moves: Moves
+    pictures: Pictures | None = None
 
 
 class Atlas(NamedTuple):

@@ -5,7 +5,7 @@ Order: the sentences, those that are drawn, the tables of their points, types, w
 
 import re
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,38 @@ ENDS = re.compile(r"(?<=[.!?])\s+")
 TYPES = ["special", "word start", "continuation", "number", "punctuation"]
 SPECIAL, START, CONTINUATION, NUMBER, PUNCTUATION = range(len(TYPES))
 TITLE = 60  # characters
+# what is drawn, by what a document is
+ALL = {
+    "sentence": "All {n} sentences are drawn.",
+    "picture": "All {n} pictures are drawn; points are their patches.",
+}
+REST = "scales, planes, flags of attention and nearness are of all."
+SOME = {
+    "sentence": f"Of {{n}} sentences {{drawn}} are drawn, by seed {{seed}}; {REST}",
+    "picture": f"Of {{n}} pictures {{drawn}} are drawn, by seed {{seed}}; {REST}",
+}
+
+
+class Texts(NamedTuple):
+    """The sentences of an atlas, as one of the stacks of a model reads them."""
+
+    reader: Any
+    documents: list[np.ndarray]
+    noun: str = "sentence"
+    source: str = "text"
+    token: str = "tokens"
+
+    def shown(self, numbers):
+        """The tokens of the sentences with these numbers, and their titles."""
+        drawn = [self.documents[i] for i in numbers]
+        table = Words(self.reader, self.documents).table(drawn, Named({}, []))
+        return tokens_of(table), titles(self.reader, drawn)
+
+
+def texts(model, text, n, tokens=0):
+    """The Texts of a model: an encoder-decoder's are those of its encoder."""
+    reader = model if model.encoder is None else model.encoder
+    return Texts(reader, sentences(reader, text, n, tokens))
 
 
 def sentences(model, text, n, tokens=0):

@@ -61,6 +61,16 @@ def by_position(xy, table):
     return explained(xy, table.position) if len(xy) >= LEAST else 0.0
 
 
+def by_row(columns):
+    """As by_position, of the rows of a grid with so many columns."""
+    return lambda xy, table: explained(xy, table.position // columns) if len(xy) >= LEAST else 0.0
+
+
+def by_column(columns):
+    """As by_position, of the columns of a grid with so many of them."""
+    return lambda xy, table: explained(xy, table.position % columns) if len(xy) >= LEAST else 0.0
+
+
 def line(xy, table):
     """R^2 of the position as a linear function of the two coordinates."""
     n = len(xy)
@@ -96,13 +106,18 @@ def spiral(xy, table):
 KINDS = {"type": by_type, "position": by_position, "spiral": spiral, "line": line}
 
 
-def measured(xy, queries, keys):
+def of_grid(columns):
+    """What is measured of patches in place of KINDS."""
+    return {"position": by_position, "row": by_row(columns), "column": by_column(columns)}
+
+
+def measured(xy, queries, keys, kinds=KINDS):
     """{kind: [2 L H]} of the points of all heads [L H n+m C]: of queries, then of keys."""
     n = len(queries.token)
     sides = [(xy[:, :, :n, :2], queries), (xy[:, :, n:, :2], keys)]
     L, H = xy.shape[:2]
     result = {}
-    for kind, of in KINDS.items():
+    for kind, of in kinds.items():
         rows = [[[of(x[i, h], table) for h in range(H)] for i in range(L)] for x, table in sides]
         result[kind] = np.array(rows)
     return result

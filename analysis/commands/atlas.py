@@ -7,7 +7,7 @@ from typing import get_args
 from minitx import weights
 
 from .. import atlas
-from ..atlas import heads
+from ..atlas import heads, patches
 from ..measures import joint_fit
 from ..pages import atlas as page
 from ..running import settings, stream
@@ -54,10 +54,10 @@ def run(arguments):
     start = time.monotonic()
     pairs = pairs_of(arguments)
     how = how_of(arguments)
-    folder = inputs.folder(arguments, "atlas")
     models = {name: inputs.load(name) for name, _ in pairs}
     for name, text in pairs:
         check(models[name], name, text)
+    folder = inputs.folder(arguments, "atlas")
     key = settings.key(stated(pairs, models, how))
     computed = []
     with stream.resumable(folder, "atlas", key, arguments.resume) as kept:
@@ -78,7 +78,6 @@ def pairs_of(arguments):
         pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))
     for _, each in pairs:
         formats.valid(each, "--text")
-        formats.not_empty(each, "--text")
     return pairs
 
 
@@ -93,12 +92,13 @@ def how_of(arguments):
 
 
 def check(model, name, text):
-    """Raise ValueError for a model that cannot run, reads pictures, or has no tokenizer."""
-    if model.config.picture is not None:
-        text = f"{name} reads pictures, and an atlas is of sentences"
-        raise ValueError(f"{text}; minitx run joint-space draws the patches of pictures")
+    """Raise ValueError for a model that cannot run, or that cannot read what is given."""
     if model.missing:
         raise ValueError(f"{name} lacks {len(model.missing)} tensors; an atlas needs all of them")
+    if model.config.picture is not None:
+        patches.check(name, text)
+        return
+    formats.not_empty(text, "--text")
     reader = model if model.encoder is None else model.encoder
     if not formats.is_ids(text) and not corpus.has_tokenizer(reader):
         raise ValueError(f"{name} has no tokenizer that minitx can use; --ids takes token ids")
@@ -107,11 +107,17 @@ def check(model, name, text):
 def stated(pairs, models, how):
     """All that an atlas depends on, for the key of its states."""
     files = [settings.model_files(Path(weights.find(name))) for name, _ in pairs]
-    texts = [formats.described(text) for _, text in pairs]
+    texts = [described(models[name], text) for name, text in pairs]
     classes = how.word_classes and formats.described(how.word_classes)
     record = {"models": files, "texts": texts, "classes": classes, "options": how._asdict()}
-    packages = next(iter(models.values())).tokenizer.packages
+    of_texts = [model for model in models.values() if model.config.picture is None]
+    packages = of_texts[0].tokenizer.packages if of_texts else ()
     return record | {"pairs": pairs, "versions": settings.versions(packages)}
+
+
+def described(model, text):
+    """What a model reads, by its content."""
+    return (formats if model.config.picture is None else patches).described(text)
 
 
 def show(computed, path, size, seconds):

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from minitx.images import n_tokens
+from minitx.images import n_tokens, pixels_of
 from minitx.weights import shapes
 
 from ..contract import options
@@ -96,3 +96,18 @@ def shuffled_places(grid, T, rng):
     positions = np.arange(T)
     positions[grid.patches] = rng.permutation(positions[grid.patches])
     return positions
+
+
+def shown(model, tokens):
+    """The pixels of tokens [T V] in colours, before they were normalised: [h w 3] of bytes."""
+    steps = model.preprocessor.steps
+    pixels = pixels_of(tokens[None], model.config.picture)[0].transpose(1, 2, 0)
+    if pixels.shape[-1] != 3:
+        pixels = pixels.mean(axis=-1, keepdims=True)
+    bright = (pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)
+    return np.broadcast_to(_to_bytes(bright), (*bright.shape[:2], 3))
+
+
+def _to_bytes(x):
+    """Whole numbers from 0 to 255."""
+    return np.clip(np.rint(np.nan_to_num(x)), 0, 255).astype(np.uint8)

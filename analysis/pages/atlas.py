@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from ..drawing import draw
-from ..machine import files
+from ..machine import files, language
+from ..machine.language import filled, translated
 from . import explore
 from .packing import TINY
 
@@ -23,7 +24,7 @@ STEPS = 4095  # of a coordinate, between the least and the greatest of its head
 DEEP_STEPS = 255  # of the third coordinate, which only turning shows
 NORM_STEPS = 63  # of a norm, which is a colour
 WEIGHT_STEPS = 127  # of the root of a weight
-NOWHERE = 255  # a query has no further key
+BYTE = 255  # a query has no further key: all bits of its number
 PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D"} | {
     f"{name}{end}": f"{title}{words}"
     for name, title in (("tsne", "t-SNE"), ("umap", "UMAP"))
@@ -31,6 +32,7 @@ PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D"} | {
 }
 ASSETS = {"d3": "d3.min.js", "three": "three.min.js"}
 PROGRAM = (
+    "language.js",
     "colours.js",
     "atlas-data.js",
     "atlas-colours.js",
@@ -56,15 +58,20 @@ def page(atlas):
     atlases = [atlas, *([atlas.beside] if atlas.beside else [])]
     arrays = {}
     runs = [described(each, f"{n}", arrays) for n, each in enumerate(atlases)]
+    projections = {name: translated(title) for name, title in PROJECTIONS.items()}
     parts = {name: _asset(file) for name, file in ASSETS.items()}
-    parts["title"] = escape(f"Atlas of {' and '.join(draw.printable(a.name) for a in atlases)}")
+    names = translated(" and ").join(draw.printable(a.name) for a in atlases)
+    parts["title"] = escape(filled("Atlas of {names}", names=names))
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
     parts["style"] = "\n".join(map(_asset, STYLES))
-    parts["data"] = explore.as_script({"runs": runs, "projections": PROJECTIONS})
+    parts["data"] = explore.as_script({"runs": runs, "projections": projections})
+    parts["language"] = language.current()
     parts["licences"] = escape(_asset("LICENCES.txt") + "\n" + _asset("three.licence.txt"))
     parts["program"] = "\n".join(f"<script>{_asset(file)}</script>" for file in PROGRAM)
+    parts["translations"] = explore.as_script(explore.translations(parts["program"]))
     parts["arrays"] = "\n".join(_holder(name, text) for name, text in arrays.items())
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("atlas.html"))
+    template = language.in_html(_asset("atlas.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
 
 
 def _holder(name, text):
@@ -86,7 +93,9 @@ def described(atlas, number, arrays):
     sentences = [_shown(tokens) for tokens in atlas.sentences]
     content = {"name": draw.printable(atlas.name), "spaces": spaces, "sentences": sentences}
     content |= {"titles": _plain(atlas.titles), "sampled": _plain(atlas.sampled)}
-    return content | {"settings": _plain(atlas.settings)}
+    stated = [f"{translated(str(key))}: {value}" for key, value in atlas.settings.items()]
+    content["settings"] = _plain(", ".join(stated))
+    return content | {"scope": _plain(atlas.settings.get("scope"))}
 
 
 def _space(space, number, arrays):
@@ -101,16 +110,27 @@ def _space(space, number, arrays):
         for name, (_, rows) in packed.items():
             arrays[f"{number}.{name}.{head}"] = squeezed(rows[head])
     content["packed"] = {name: facts for name, (facts, _) in packed.items()}
+    content["pictures"] = space.pictures and _pictures(space.pictures, number, arrays)
     flags = [_plain(flag._asdict()) for flag in space.flags]
     moves = {name: _plain(np.ravel(x)) for name, x in space.moves._asdict().items()}
     return content | {"flags": flags, "lie": _lie(space.lie), "moves": moves}
+
+
+def _pictures(pictures, number, arrays):
+    """What the page says of Pictures; adds the pixels of each as an array of its own."""
+    N, height, width, _ = pictures.pixels.shape
+    for n in range(N):
+        arrays[f"{number}.picture.{n}"] = squeezed(pictures.pixels[n])
+    grid = {"rows": pictures.rows, "columns": pictures.columns}
+    return grid | {"height": height, "width": width, "n": N}
 
 
 def _table(points):
     """A Points table as lists."""
     numbers = ("sentence", "position", "token", "type", "length", "frequency", "word_class")
     content = {name: _plain(getattr(points, name)) for name in numbers}
-    names = {name: _plain(getattr(points, name)) for name in ("types", "word_classes")}
+    names = {"word_classes": _plain(points.word_classes)}
+    names["types"] = _plain([*map(translated, points.types)])
     return content | names | {"vocabulary": _shown(points.vocabulary)}
 
 
@@ -185,21 +205,23 @@ def steps_of(x, steps):
 def strongest(space):
     """The strongest keys of each query, from the first key of its sentence on, and their weights.
 
-    Raises ValueError where a sentence is too long for a byte.
+    Numbers of keys have one byte, or two where a sentence is too long: low ones, weights, then high
+    ones. Raises ValueError for a key of another sentence.
     """
-    starts = first_keys(space)
     index = np.moveaxis(heads_of(space.strongest.index, space), 2, 1)  # [heads 5 n]
-    is_key = index >= 0
-    offsets = np.where(is_key, index - starts, NOWHERE)
-    if is_key.any() and not 0 <= offsets.min() <= offsets[is_key].max(initial=0) < NOWHERE:
+    offsets = np.where(index >= 0, index - first_keys(space), -1)
+    longest = np.bincount(space.keys.sentence).max()
+    if (offsets[index >= 0] < 0).any() or offsets.max() >= longest:
         raise ValueError(
-            f"a query's strongest key is {offsets[is_key].max()} keys after the first of its "
-            f"sentence; wanted 0 to {NOWHERE - 1}, keys of the same sentence in their order"
+            f"a query's strongest key is {offsets.max()} keys after the first of its sentence; "
+            f"wanted 0 to {longest - 1}, keys of the same sentence in their order"
         )
     weight = np.moveaxis(heads_of(space.strongest.weight, space), 2, 1)
     codes = np.rint(np.sqrt(np.clip(np.float64(weight), 0, 1)) * WEIGHT_STEPS)
-    rows = np.concatenate([offsets, codes], axis=1).astype(np.uint8)
-    return {"steps": WEIGHT_STEPS, "shape": list(rows.shape[1:])}, rows
+    rows = [offsets & BYTE, codes, *([] if longest <= BYTE else [offsets >> 8 & BYTE])]
+    facts = {"steps": WEIGHT_STEPS, "most": index.shape[1]}
+    packed = np.concatenate(rows, axis=1).astype(np.uint8)
+    return facts | {"shape": list(packed.shape[1:])}, packed
 
 
 def first_keys(space):

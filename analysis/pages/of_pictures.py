@@ -6,11 +6,10 @@ T tokens, V numbers of a token, h, w: height and width in pixels, C channels.
 import base64
 import re
 
-import numpy as np
-
-from minitx import images
 from minitx.files import read_json
 from minitx.weights import shapes
+
+from ..measures import pictures
 
 DRAWN = re.compile(r"sample(?::(\d{1,9}))?")
 WANTED = "sample, or sample:N for the N-th picture that a program draws"
@@ -29,8 +28,8 @@ def drawn(model, name):
     number = number_of(name)
     if model.config.picture.channels != 3:
         raise ValueError(f"{name} has 3 channels; this model reads {model.config.picture.channels}")
-    pictures, _ = shapes.draw(1, seed=number)
-    return model.encode(images=pictures[0]).tokens[0]
+    drawing, _ = shapes.draw(1, seed=number)
+    return model.encode(images=drawing[0]).tokens[0]
 
 
 def number_of(name):
@@ -45,25 +44,10 @@ def facts(model, tokens):
     """What a page draws a picture from: its grid, and its pixels as the model reads them."""
     picture = model.config.picture
     height, width = picture.size
-    pixels = base64.b64encode(shown(model, tokens).tobytes()).decode()
+    pixels = base64.b64encode(pictures.shown(model, tokens).tobytes()).decode()
     numbers = picture.channels * picture.height * picture.width
     grid = {"rows": picture.rows, "columns": picture.columns, "first": picture.specials}
     return grid | {"width": width, "height": height, "numbers": numbers, "pixels": pixels}
-
-
-def shown(model, tokens):
-    """The pixels of tokens [T V] in colours, before they were normalised: [h w 3] of bytes."""
-    steps = model.preprocessor.steps
-    pixels = images.pixels_of(tokens[None], model.config.picture)[0].transpose(1, 2, 0)
-    if pixels.shape[-1] != 3:
-        pixels = pixels.mean(axis=-1, keepdims=True)
-    bright = (pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)
-    return np.broadcast_to(to_bytes(bright), (*bright.shape[:2], 3))
-
-
-def to_bytes(x):
-    """Whole numbers from 0 to 255."""
-    return np.clip(np.rint(np.nan_to_num(x)), 0, 255).astype(np.uint8)
 
 
 def classes(model, n):

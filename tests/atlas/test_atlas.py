@@ -171,7 +171,7 @@ def test_a_head_that_looks_one_back_is_no_induction_head():
     sums |= {"tokens": np.full((1, 3, 1, 2), 2.0), "token_queries": n[None]}
     sums["tokens"][0, 0] = 90
     sums["as_far"] = np.array([[[5.0, 88.0]]])
-    assert [x.kind for x in flags.of_counts(sums)] == ["same token"]
+    assert [x.kind for x in flags.of_counts(sums, [""] * 17)] == ["same token"]
 
 
 def test_trained_induction_heads_are_named(tmp_path):

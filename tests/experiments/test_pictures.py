@@ -1,65 +1,28 @@
 """Experiments in two dimensions, on a model in which their answers were planted, and on tiny-vit.
 
-Planted: a table of three waves down and three across a grid of 8 × 8 patches; head 0 looks one
-patch up, head 1 one to the left; what the pictures show plays a small part.
+Planted (tools/planted_patches.py): a table of three waves down and three across a grid of 8 × 8
+patches; head 0 looks one patch up, head 1 one to the left; pictures themselves play a small part.
 """
 
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
 import numpy as np
+import planted_patches
 import pytest
 import tiny
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis
 from minitx.analysis import __main__ as cli
 from minitx.analysis.contract import registry
 from minitx.analysis.maths import grid
 from minitx.analysis.measures import pictures as measures
-from minitx.images import Preprocessor
-from minitx.training.start import start
 from minitx.weights import shapes
 
-WAVES = 1, 2, 3
-SIDE = 8
-CONFIG = {
-    "model_type": "vit",
-    "hidden_size": 24,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 4,
-    "image_size": 32,
-    "patch_size": 4,
-    "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12,
-}
-
-
-def waves(move):
-    """Cosines and sines of each place [64 12], of the place so far down and across."""
-    y, x = np.indices((SIDE, SIDE)).reshape(2, -1)
-    places = y + move[0], x + move[1]
-    angles = [2 * np.pi * f * n / SIDE for n in places for f in WAVES]
-    return np.stack([part(a) for a in angles for part in (np.cos, np.sin)], axis=1)
-
-
-@cache
-def planted():
-    """The model with planted answers."""
-    model = start(CONFIG, 0, "float64").model
-    table = np.zeros((65, 24))
-    table[1:, :12], table[1:, 12:] = waves((0, 0)), -waves((0, 0))
-    W_Q, W_K = np.zeros((24, 24)), np.zeros((24, 24))
-    for head, move in enumerate([(1, 0), (0, 1)]):
-        columns = slice(12 * head, 12 * head + 12)
-        W_Q[:12, columns] = 2 * np.eye(12)
-        W_K[:12, columns] = np.linalg.lstsq(waves((0, 0)), waves(move), rcond=None)[0]
-    rng = np.random.default_rng(0)
-    W_E = 0.01 * rng.standard_normal(model.weights.W_E.shape)
-    model = tiny.with_weights(model, {0: {"W_Q": W_Q, "W_K": W_K}}, W_pos=table, W_E=W_E)
-    return replace(model, preprocessor=Preprocessor(weights.find("tiny-vit")))
+WAVES = planted_patches.WAVES
+SIDE = planted_patches.SIDE
+planted = planted_patches.model
 
 
 @cache
@@ -202,11 +165,6 @@ def test_each_runs_by_name_and_shows_itself(tmp_path, name):
 def test_an_experiment_that_needs_texts_says_so():
     with pytest.raises(registry.NotApplicable, match=r"lags reads texts, and this model \(vit\) p"):
         analysis.run("lags", "tiny-vit")
-
-
-def test_an_atlas_of_pictures_is_refused_and_says_what_draws_patches(capsys):
-    assert cli.main(["atlas", "tiny-vit"]) == 2
-    assert "tiny-vit reads pictures, and an atlas is of sentences; " in capsys.readouterr().err
 
 
 def test_the_command_line_asks_the_question_of_pictures(tmp_path, capsys):

@@ -285,7 +285,7 @@ def test_each_projection_says_how_far_to_trust_it(page, fabricated):
     expect(about).to_contain_text(f"of the strongest keys, {near} are among")
     expect(about).to_contain_text(f"nearest in these three dimensions (keys shuffled: {null})")
     c = fabricated.sides[0].moves.c[1, 0]
-    said = f"Scale c = {float(f'{c:.3g}'):g}, the head's own: products and distances correlate"
+    said = f"Scale c = {float(f'{c:.3g}'):g} (the head's own): products and distances correlate"
     expect(about).to_contain_text(said)
 
 
@@ -375,6 +375,84 @@ def test_an_encoder_decoder_has_three_spaces(open_page, tmp_path):
     expect(page.locator("#strips [role=listbox]")).to_have_count(1)
 
 
+@pytest.fixture
+def pictures_page(open_page, tmp_path):
+    """The page of an atlas of pictures: 3 × 4 patches, 5 pictures."""
+    atlas.write(atlases.of_pictures(), tmp_path / "pictures.html")
+    return ready(open_page(tmp_path / "pictures.html"))
+
+
+SHOWN = """canvas => {
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [...data];
+}"""
+
+
+def test_a_patch_is_hovered_with_its_picture(pictures_page):
+    page = pictures_page
+    choose_head(page, "L0H1")
+    cloud(page).scroll_into_view_if_needed()
+    x, y = places(page)[2 * 12 + 6]  # query, row 1, column 2 of picture 2
+    page.mouse.move(x, y)
+    tip = page.locator(".tip").first
+    expect(tip).to_contain_text("query of the patch in row 1, column 2")
+    expect(tip).to_contain_text("picture 2: left 2")
+    pixels = np.reshape(tip.locator("canvas").evaluate(SHOWN), (63, 84, 4))[..., :3]
+    picture = atlases.of_pictures().sides[0].pictures.pixels[2]
+    assert abs(pixels[5, 5] - picture[0, 0].astype(int)).max() <= 2
+    assert (pixels[21:42, 42:63] == 255).all(axis=-1).sum() > 60  # its outline is white
+
+
+def test_a_click_on_a_point_shows_its_picture_and_what_it_attends_to(pictures_page):
+    page = pictures_page
+    choose_head(page, "L0H1")
+    page.evaluate("atlas.set({point: {run: 0, i: 12 + 7}})")  # row 1, column 3 of picture 1
+    expect(page.locator("#which")).to_have_value("1")
+    patches = page.locator(".strip.patches [role=option]")
+    expect(patches).to_have_count(12)
+    expect(patches.nth(7)).to_have_attribute("aria-selected", "true")
+    expect(patches.nth(7)).to_have_attribute("aria-label", re.compile("row 1, column 3"))
+    strongest = atlases.of_pictures().sides[0].strongest
+    key = strongest.index[0, 1, 19, 0] - 12
+    expect(patches.nth(key)).to_have_attribute("aria-label", re.compile("weight"))
+    assert float(patches.nth(key).evaluate("x => x.style.getPropertyValue('--weight')")) == 1
+    expect(page.locator("#readout")).to_contain_text(
+        f"L0H1: the query of “1,3” gives most attention to “{key // 4},{key % 4}”"
+    )
+    url = page.locator(".strip.patches").evaluate("x => getComputedStyle(x).backgroundImage")
+    assert url.startswith('url("data:image/png')
+
+
+def test_patches_are_chosen_by_keys_in_two_directions(pictures_page):
+    page = pictures_page
+    page.evaluate("atlas.set({point: {run: 0, i: 5}})")
+    page.locator(".strip.patches").focus()
+    marked = page.locator(".strip.patches [aria-selected=true]")
+    for key, where in [
+        ("ArrowDown", "row 2, column 1"),
+        ("ArrowDown", "row 2, column 1"),
+        ("ArrowRight", "row 2, column 2"),
+        ("ArrowUp", "row 1, column 2"),
+    ]:
+        page.keyboard.press(key)
+        expect(marked).to_have_attribute("aria-label", re.compile(where))
+    page.keyboard.press(" ")
+    expect(page.locator("#readout")).to_contain_text("the key of “1,2”")
+
+
+def test_patches_have_colours_of_their_own_and_are_found_by_their_place(pictures_page):
+    page = pictures_page
+    names = page.get_by_label("Colour").locator("option").all_text_contents()
+    assert names == ["query and key", "row", "column", "norm", "class", "picture"]
+    for name, said in (("row", "row 02"), ("column", "column 03"), ("class", "leftno class")):
+        choose(page, "Colour", name)
+        expect(page.locator(".legend")).to_have_text(said)
+    page.get_by_label("Find a patch").fill("2,3")
+    expect(page.locator("#searched")).to_have_text(
+        "patches “2,3”: 5 queries and 5 keys in 5 pictures, lit in all heads."
+    )
+
+
 def test_hostile_labels_are_only_shown(open_page, tmp_path):
     """In tokens, titles, types, classes, flags, settings and names: nothing runs."""
     word = f"{hostile.MARKUP} {hostile.CONTROL}"
@@ -398,6 +476,38 @@ def test_hostile_labels_are_only_shown(open_page, tmp_path):
     assert dialogs == []
 
 
+def test_hostile_names_of_pictures_are_only_shown(open_page, tmp_path):
+    """In classes, names of files and patches."""
+    path = tmp_path / "pictures.html"
+    word = f"{hostile.MARKUP} {hostile.CONTROL}"
+    fabricated = atlases.of_pictures(word=word)
+    side = fabricated.sides[0]
+    points = side.queries._replace(vocabulary=[word] * 12)
+    side = side._replace(queries=points, keys=points)
+    atlas.write(fabricated._replace(sides=[side], name=word), path)
+    page = ready(open_page(path))
+    dialogs = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    choose(page, "Colour", "class")
+    tokens(page).first.click()
+    cloud(page).scroll_into_view_if_needed()
+    for x, y in places(page)[:5]:
+        page.mouse.move(x, y)
+    expect(page.locator(".tip").first).to_contain_text("<img src=x onerror=hit()>")
+    assert page.evaluate("typeof hit") == "undefined"
+    assert page.locator("img, [onerror], [onload], [onmouseover]").count() == 0
+    assert dialogs == []
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_window_with_pictures_scrolls_in_one_direction(open_page, tmp_path, width):
+    path = tmp_path / "pictures.html"
+    atlas.write(atlases.of_pictures(), path)
+    page = ready(open_page(path, width, 800))
+    tokens(page).nth(3).click()
+    assert page.evaluate(WIDTH) <= width
+
+
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_a_window_scrolls_in_one_direction(open_page, path, width):
     page = ready(open_page(path, width, 800))
@@ -415,7 +525,21 @@ def test_axe_finds_nothing_wrong(open_page, tmp_path, dark):
     page.get_by_label("both, side by side").check()
     tokens(ready(page)).nth(3).click()
     find(page, "the")
+    assert faults_of(page) == {}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_wrong_with_pictures(open_page, tmp_path, dark):
+    path = tmp_path / "pictures.html"
+    atlas.write(atlases.of_pictures(), path)
+    page = ready(open_page(path, dark=dark))
+    tokens(page).nth(3).click()
+    expect(page.locator("#readout")).to_contain_text("“0,3”")
+    assert faults_of(page) == {}
+
+
+def faults_of(page):
+    """What axe-core finds, {rule: elements}."""
     report = Axe().run(page).response
-    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
-    assert faults == {}
     assert len(report["passes"]) > 20  # it has looked
+    return {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}

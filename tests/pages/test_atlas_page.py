@@ -133,7 +133,29 @@ def test_norms_and_strongest_keys_come_back(fabricated, scripts):
 def test_a_query_without_five_keys_says_so():
     short = atlases.atlas(3, 3, 1, 1)
     rows, _ = codes(Scripts(atlas.page(short)), "strongest", 0)
-    assert (rows[3:5] == atlas.NOWHERE).all() and (rows[:3] < 3).all()
+    assert (rows[3:5] == atlas.BYTE).all() and (rows[:3] < 3).all()
+
+
+def test_keys_of_a_long_sentence_have_two_bytes():
+    """Of 300 tokens: a patch of a large picture has as many beside it."""
+    long = atlases.atlas(2, 300, 1, 1)
+    rows, facts = codes(Scripts(atlas.page(long)), "strongest", 0)
+    assert rows.shape == (15, 600) and facts["most"] == 5
+    index = rows[:5].astype(int) | rows[10:].astype(int) << 8
+    starts = long.sides[0].queries.sentence * 300
+    assert index.max() > 255
+    np.testing.assert_array_equal(index.T + starts[:, None], long.sides[0].strongest.index[0, 0])
+
+
+def test_pictures_stand_in_the_page_pixel_by_pixel():
+    of_pictures = atlases.of_pictures()
+    page = Scripts(atlas.page(of_pictures))
+    own = of_pictures.sides[0].pictures
+    facts = {"rows": 3, "columns": 4, "height": 6, "width": 8, "n": 5}
+    assert data_of(page)["pictures"] == facts
+    for n, pixels in enumerate(own.pixels):
+        back = atlas.opened(page.held[f"0.0.picture.{n}"], pixels.shape, np.uint8)
+        np.testing.assert_array_equal(back, pixels)
 
 
 def test_a_key_of_another_sentence_is_refused(fabricated):

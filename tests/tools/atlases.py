@@ -6,7 +6,17 @@ clouds. Its records have the fields of those that a model gives.
 
 import numpy as np
 
-from minitx.analysis.atlas import Atlas, Flag, Lie, Misleads, Moves, Points, Space, Strongest
+from minitx.analysis.atlas import (
+    Atlas,
+    Flag,
+    Lie,
+    Misleads,
+    Moves,
+    Pictures,
+    Points,
+    Space,
+    Strongest,
+)
 
 TYPES = "special", "word start", "continuation", "number", "punctuation"
 WORDS = "[CLS]|[SEP]| the| of| and|##ing| cat| river| 1912|,|.".split("|")
@@ -32,6 +42,25 @@ def with_three_spaces(n_sentences=4, length=7):
     tables = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
     sides = [space(draw, name, 2, 2, *pair) for name, pair in tables.items()]
     return atlas(n_sentences, length)._replace(sides=sides, sentences=texts(source))
+
+
+def of_pictures(n_pictures=5, rows=3, columns=4, word="left"):
+    """An Atlas of the patches of pictures; word: their class, and what they are called."""
+    draw = np.random.default_rng(2)
+    n = rows * columns
+    names = [f"{row},{column}" for row, column in np.ndindex(rows, columns)]
+    picture, patch = np.divmod(np.arange(n_pictures * n), n)
+    same = np.zeros(len(patch), int)
+    numbers = picture, patch, patch, same, same + n, same + 1 / n, picture % 2 - 1
+    points = Points(*numbers, names, ["patch"], [word])
+    pixels = draw.integers(0, 256, (n_pictures, 2 * rows, 2 * columns, 3), dtype=np.uint8)
+    side = space(draw, "encoder", 2, 2, points, points)
+    up = Flag(0, 1, "offset", 0.7, 0.1, "gives 70% of its attention to the patch 1 up")
+    side = side._replace(pictures=Pictures(rows, columns, pixels), flags=[up])
+    settings = {"seed": 0, "projection": "PCA", "scope": "head"}
+    sampled = 2 * len(patch), 2 * len(patch), "All pictures are drawn."
+    titles = [f"{word} {k}" for k in range(n_pictures)]
+    return Atlas("of pictures", [side], [names] * n_pictures, titles, sampled, None, settings)
 
 
 def hostile_atlas(word):

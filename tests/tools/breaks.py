@@ -5912,7 +5912,7 @@ BREAKS = [
     ),
     Break(
         "a page shows a picture as it was normalised",
-        "analysis/pages/of_pictures.py",
+        "analysis/measures/pictures.py",
         "(pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)",
         "pixels / (steps.factor or 1)",
     ),
@@ -6029,5 +6029,29 @@ BREAKS = [
         "analysis/pages/report.py",
         "now - written >= EVERY",
         "now - written >= 1e9",
+    ),
+    Break(
+        "offsets of patches are counted across where they are down",
+        "analysis/atlas/patches.py",
+        "(down == y) & (across == x)",
+        "(down == x) & (across == y)",
+    ),
+    Break(
+        "the class token is a point of an atlas of pictures",
+        "analysis/atlas/__init__.py",
+        "among = slice(None) if self.album is None else self.documents[0].grid.patches",
+        "among = slice(None)",
+    ),
+    Break(
+        "rows of a picture are counted as columns in an atlas",
+        "analysis/atlas/shapes.py",
+        '{"position": by_position, "row": by_row(columns), "column": by_column(columns)}',
+        '{"position": by_position, "row": by_column(columns), "column": by_row(columns)}',
+    ),
+    Break(
+        "high bytes of keys of long sentences are lost on the atlas page",
+        "analysis/pages/atlas.py",
+        "[] if longest <= BYTE else [offsets >> 8 & BYTE]",
+        "[] if longest <= BYTE else [offsets & 0]",
     ),
 ]

@@ -55,6 +55,18 @@ TABLES = """
     analysis.machine.advice KNOWN
     analysis.machine.advice PINNED
     analysis.machine.advice ROWS
+    analysis.atlas.flags BESIDE
+    analysis.atlas.flags FAR
+    analysis.atlas.flags MISLEADS
+    analysis.atlas.flags REPEATED
+    analysis.atlas.flags SHAPES
+    analysis.atlas.flags SIDES
+    analysis.atlas.patches DIRECTIONS
+    analysis.atlas.sentences ALL
+    analysis.atlas.sentences SOME
+    analysis.atlas.sentences TYPES
+    analysis.pages.atlas PROJECTIONS
+    weights.shapes CLASSES
     analysis.contract.own_texts SAID
     analysis.contract.results TITLES
     analysis.contract.sides SENTENCES
@@ -367,7 +379,7 @@ def squeezed(text):
 
 def of_html():
     """Texts of the pages' HTML."""
-    for name in ("explore.html", "live.html", "forming.html"):
+    for name in ("explore.html", "live.html", "forming.html", "atlas.html"):
         reader = Shown()
         reader.feed((PAGES / name).read_text(encoding="utf-8"))
         yield from reader.texts

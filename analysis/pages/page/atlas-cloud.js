@@ -208,16 +208,36 @@ class Cloud {
 
   placeTip(i) {
     const [x, y] = this.screen(i), [width, height] = this.size, {tip} = this;
-    tip.textContent = aboutPoint(this.run, i);
+    tip.replaceChildren(aboutPoint(this.run, i), ...(spaceOf(this.run).pictures ? [thumbOf(this.run, i)] : []));
     tip.style.left = `${Math.max(2, Math.min(x + 12, width - tip.offsetWidth - 4))}px`;
     tip.style.top = `${Math.max(2, y + 14 + tip.offsetHeight > height ? y - tip.offsetHeight - 10 : y + 14)}px`;
   }
+}
+
+const TIP = 84;  // pixels of a picture in a hover text
+
+function thumbOf(run, i) {  // the picture of a patch, the patch outlined
+  const space = spaceOf(run), {rows, columns, width, height} = space.pictures, by = TIP / Math.max(width, height);
+  const canvas = make("canvas", {className: "shown"}), [w, h] = [width * by, height * by];
+  Object.assign(canvas.style, {width: `${w}px`, height: `${h}px`});
+  const brush = fitted(canvas, w, h), {row, column} = placeOf(space, positionOf(space, i));
+  pixelsOf(run, sentenceOf(space, i)).then(picture => {
+    brush.imageSmoothingEnabled = false;
+    brush.drawImage(picture, 0, 0, w, h);
+    for (const [strokeStyle, lineWidth] of [["#000", 4], ["#fff", 2]]) {
+      Object.assign(brush, {strokeStyle, lineWidth});
+      brush.strokeRect(column * w / columns, row * h / rows, w / columns, h / rows);
+    }
+  });
+  return canvas;
 }
 
 const TITLE = 90;  // letters of a sentence in a hover text
 function aboutPoint(run, i) {  // token, side, place, and the sentence
   const space = spaceOf(run), table = tableOf(space, i), row = rowOf(space, i), sentence = table.sentence[row];
   const title = page.runs[run].titles[sentence] ?? "", short = title.length > TITLE ? title.slice(0, TITLE - 1) + "…" : title;
-  return `“${labelOf(space, i)}” ${isQuery(space, i) ? "query" : "key"}, position ${table.position[row]} of ${
-    table.length[row]}, ${table.types[table.type[row]]}\nsentence ${sentence}: ${short}`;
+  const side = isQuery(space, i) ? say("query") : say("key"), position = table.position[row], place = placeOf(space, position);
+  if (place) return say`${side} of the patch in row ${place.row}, column ${place.column}\npicture ${sentence}: ${short}`;
+  return say`“${labelOf(space, i)}” ${side}, position ${position} of ${table.length[row]}, ${
+    table.types[table.type[row]]}\nsentence ${sentence}: ${short}`;
 }

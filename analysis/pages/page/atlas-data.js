@@ -14,6 +14,7 @@ const state = {run: 0, space: page.runs[0].spaces[0].name, heads: page.runs.map(
                lasso: null, views: page.runs.map(() => ({...HOME})), drawing: "", dark: null};
 const isDifference = () => false;  // colours.js asks
 const SIDES = ["queries and keys", "queries", "keys"];
+const unitOf = run => spaceOf(run).pictures ? say("picture") : say("sentence");
 
 function make(tag, properties = {}, attributes = {}) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -38,6 +39,7 @@ const rowOf = (space, i) => isQuery(space, i) ? i : i - countOf(space.queries);
 const labelOf = (space, i) => tableOf(space, i).vocabulary[tableOf(space, i).token[rowOf(space, i)]];
 const sentenceOf = (space, i) => tableOf(space, i).sentence[rowOf(space, i)];
 const positionOf = (space, i) => tableOf(space, i).position[rowOf(space, i)];
+const placeOf = (space, position) => space.pictures && {row: Math.floor(position / space.pictures.columns), column: position % space.pictures.columns};
 
 const kept = new WeakMap();  // space -> {name: what was made of its tables}
 function once(space, name, work) {
@@ -120,9 +122,23 @@ async function placesOf(run, head) {  // {axes: [codes, ...], facts: [{low, step
 
 async function strongestOf(run, head) {  // (query row) -> [[key row, weight], ...]
   const space = spaceOf(run), n = countOf(space.queries), codes = await codesOf(run, "strongest", head);
-  const {steps, shape} = space.packed.strongest, firsts = firstKeys(space), most = shape[0] / 2;
-  return row => d3.range(most).filter(k => codes[k * n + row] !== 255).map(k => [
-    firsts.get(space.queries.sentence[row]) + codes[k * n + row], (codes[(most + k) * n + row] / steps) ** 2]);
+  const {steps, shape, most} = space.packed.strongest, firsts = firstKeys(space), isWide = shape[0] > 2 * most;
+  const keyAt = at => codes[at] | (isWide ? codes[2 * most * n + at] << 8 : 0), none = isWide ? 65535 : 255;
+  return row => d3.range(most).map(k => k * n + row).filter(at => keyAt(at) !== none).map(at => [
+    firsts.get(space.queries.sentence[row]) + keyAt(at), (codes[most * n + at] / steps) ** 2]);
+}
+
+async function pixelsOf(run, number) {  // a canvas with a picture, drawn once
+  const {width, height} = spaceOf(run).pictures, id = `${run}.${spaceNumber(run)}.picture.${number}`;
+  if (!opened.has(id)) opened.set(id, open(id, false).then(bytes => keep(id, canvasWith(bytes, width, height))));
+  return opened.get(id);
+}
+
+function canvasWith(bytes, width, height) {  // red, green and blue of each pixel
+  const canvas = make("canvas", {width, height}), image = new ImageData(width, height);
+  for (let i = 0; i < width * height; i++) image.data.set([...bytes.subarray(3 * i, 3 * i + 3), 255], 4 * i);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }
 
 // the search: which points light up

@@ -3,7 +3,9 @@
 // other, as their points are opened; main.dataset.pending counts those that are still to be drawn.
 
 const EDGE = 64;  // pixels of a small picture
-const FLAGS = {offset: "O", type: "T", position: "P", spiral: "S", line: "L", "same token": "=", induction: "I"};
+const FLAGS = {"offset": "O", "type": "T", "position": "P", "spiral": "S", "line": "L", "same token": "=", "induction": "I"};
+const FLAGS_OF_PICTURES = {"offset": "O", "position": "P", "row": "R", "column": "C"};
+const lettersOf = run => spaceOf(run).pictures ? FLAGS_OF_PICTURES : FLAGS;
 const pending = {};  // run -> number of pictures to be drawn
 const cellsKept = new Map();
 
@@ -11,7 +13,7 @@ class Grid {
   constructor(run) {
     this.run = run;
     this.box = make("div", {className: "grid", tabIndex: 0}, {role: "listbox"});
-    this.box.setAttribute("aria-label", "Heads. Arrow keys choose one.");
+    this.box.setAttribute("aria-label", say("Heads. Arrow keys choose one."));
     this.box.addEventListener("keydown", event => this.key(event));
   }
 
@@ -32,10 +34,10 @@ class Grid {
     const kinds = [...new Set(flagsOf(run, head).map(flag => flag.kind))];
     box.append(make("canvas", {width: EDGE, height: EDGE}, {"aria-hidden": "true"}));
     if (kinds.length) {
-      const textContent = kinds.map(kind => FLAGS[kind] ?? "!").join("");
+      const textContent = kinds.map(kind => lettersOf(run)[kind] ?? "!").join("");
       box.append(make("span", {className: "flag", textContent}, {"aria-hidden": "true"}));
     }
-    box.title = [nameOf(run, head), ...kinds].join(", ");
+    box.title = [nameOf(run, head), ...kinds.map(kind => say(kind))].join(", ");
     box.setAttribute("aria-label", box.title);
     box.onclick = () => set({heads: state.heads.with(run, head)});
     return this.thumbs[head] = box;

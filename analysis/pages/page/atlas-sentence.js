@@ -1,6 +1,6 @@
 "use strict";
 // The sentence of the chosen point: its tokens, shaded by the weights of the chosen query to its strongest keys (or of
-// the queries that have the chosen key among theirs), and these keys for every query.
+// the queries that have the chosen key among theirs), and these keys for every query. Of a picture, its patches.
 
 let sentenceWritten = "";  // what is written there, as one text
 
@@ -30,11 +30,17 @@ async function writeSentence() {
   }
   sentenceWritten = wanted;
   byId("readout").textContent = said(run, head, links);
-  const both = seenRuns().length > 1 ? ` of “${page.runs[run].name}”` : "";
-  byId("sentence-hint").textContent = `Sentence ${sentenceNow()}${both} in ${nameOf(run, head)}. Choose a token to see ` +
-    "what its query attends to most; Left and Right choose a token, Up and Down switch between its query and its key.";
+  byId("sentence-hint").textContent = hintOf(run, head);
   panes[run].cloud.points && Object.assign(panes[run].cloud.points, {linked: links});
   panes.forEach(({cloud}) => drawMarks(cloud));
+}
+
+function hintOf(run, head) {
+  const where = seenRuns().length > 1 ? `${page.runs[run].name}, ${nameOf(run, head)}` : nameOf(run, head), number = sentenceNow();
+  if (spaceOf(run).pictures) {
+    return say`Picture ${number} in ${where}. Choose a patch to see what its query attends to most, over the picture; arrow keys choose a patch, Space switches between its query and its key. Darker is more, up to the strongest that is seen.`;
+  }
+  return say`Sentence ${number} in ${where}. Choose a token to see what its query attends to most; Left and Right choose a token, Up and Down switch between its query and its key.`;
 }
 
 function writeWhich(run) {
@@ -65,12 +71,12 @@ function tokensOf(run, side, sentence) {  // [{row: of the table, or null if it 
 function writeStrips(run, links) {
   const space = spaceOf(run), n = countOf(space.queries), box = byId("strips"), weights = new Map(links);
   const chosen = state.point?.i ?? null, side = chosen === null || isQuery(space, chosen) ? "query" : "key";
-  const strips = isCross(run) ? ["query", "key"] : [side];
+  const strips = isCross(run) ? ["query", "key"] : [side], {pictures} = space;
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.side : null;
   box.replaceChildren(...strips.map(own => {
     const strip = make("div", {className: "strip", tabIndex: 0}, {role: "listbox"});
-    const what = isCross(run) ? {query: "Queries: the decoder's tokens", key: "Keys: the source's tokens"}[own]
-      : "Tokens of the sentence";
+    const ofCross = {query: say("Queries: the decoder's tokens"), key: say("Keys: the source's tokens")};
+    const what = isCross(run) ? ofCross[own] : pictures ? say("Patches of the picture") : say("Tokens of the sentence");
     strip.setAttribute("aria-label", what);
     strip.dataset.side = own;
     strip.append(...tokensOf(run, own, sentenceNow()).map(token => tokenBox(run, own, token, chosen, weights, side, n)));
@@ -79,22 +85,36 @@ function writeStrips(run, links) {
     strip.addEventListener("keydown", event => stripKey(event, run, own));
     return strip;
   }));
+  if (pictures) drawPictures(run, box);
   if (focused) (box.querySelector(`[data-side=${side}]`) ?? box.firstChild)?.focus({preventScroll: true});
 }
 
+async function drawPictures(run, box) {  // under the patches, and once more beside them
+  const {pictures} = spaceOf(run), strip = box.firstChild, plain = make("div", {className: "plain"}, {"aria-hidden": "true"});
+  strip.classList.add("patches");
+  strip.style.setProperty("--columns", pictures.columns);
+  box.style.setProperty("--shape", `${pictures.width} / ${pictures.height}`);
+  box.prepend(plain);
+  const url = (await pixelsOf(run, sentenceNow())).toDataURL();
+  for (const each of [plain, strip]) each.style.backgroundImage = `url(${url})`;
+}
+
 function tokenBox(run, own, {row, text, position}, chosen, weights, side, n) {
-  const box = make("span", {className: "token", textContent: text, id: `token-${own}-${position}`}, {role: "option"});
+  const place = placeOf(spaceOf(run), position), textContent = place ? "" : text;
+  const box = make("span", {className: "token", textContent, id: `token-${own}-${position}`}, {role: "option"});
   const i = row === null ? null : own === "query" ? row : n + row;
   const isChosen = i !== null && i === chosen;
   const partner = row === null ? null : side === "query" ? n + row : row;  // the side that the weights are of
   const weight = own === side && isCross(run) ? 0 : weights.get(partner) ?? 0;
   box.setAttribute("aria-selected", isChosen);
-  const name = `${text}, position ${position}${weight ? `, weight ${percent(weight)}` : ""}${
-    row === null ? ", not among the points that are drawn" : ""}`;
+  const where = place ? say`row ${place.row}, column ${place.column}` : say`${text}, position ${position}`;
+  const name = [where, ...(weight ? [say`weight ${percent(weight)}`] : []),
+                ...(row === null ? [say("not among the points that are drawn")] : [])].join(", ");
   box.title = name;
   box.setAttribute("aria-label", name);
   if (row === null) box.setAttribute("aria-disabled", "true");
-  box.style.setProperty("--weight", Math.sqrt(weight).toFixed(3));
+  const most = place ? d3.max(weights.values()) || 1 : 1;  // over a picture the strongest is the darkest
+  box.style.setProperty("--weight", Math.sqrt(weight / most).toFixed(3));
   box.style.setProperty("--of", `var(--${side === "query" ? "key" : "query"})`);
   if (i !== null) box.onclick = () => set({point: {run, i}});
   return box;
@@ -109,8 +129,10 @@ function stripKey(event, run, own) {
   const go = k => ({point: {run, i: at(rows[Math.max(0, Math.min(rows.length - 1, k))], side)}});
   const other = side === "query" ? "key" : "query", others = rowsOfSentence(space, other, sentence);
   const turn = () => ({point: {run, i: at(others[Math.max(0, Math.min(now, others.length - 1))], other)}});
+  const down = space.pictures?.columns, upAndDown = down ? {ArrowUp: () => go(now < down ? now : now - down), " ": turn,
+                                                            ArrowDown: () => go(now + down < rows.length ? now + down : now)} : {};
   const does = {ArrowRight: () => go(now + 1), ArrowLeft: () => go(now - 1), Home: () => go(0), End: () => go(rows.length - 1),
-                ArrowUp: turn, ArrowDown: turn, Escape: () => ({point: null})}[event.key];
+                ArrowUp: turn, ArrowDown: turn, Escape: () => ({point: null}), ...upAndDown}[event.key];
   if (!does) return;
   event.preventDefault();
   set(does());
@@ -123,16 +145,17 @@ function writeStrongest(run, strongest) {
     line.append(...cells.map(textContent => make(tag, {textContent}, tag === "th" ? {scope: "col"} : {})));
     return line;
   };
-  const most = space.packed.strongest.shape[0] / 2;
+  const {most} = space.packed.strongest;
+  const named = (table, of) => table.vocabulary[table.token[of]] + (space.pictures ? "" : ` (${table.position[of]})`);
   const lines = rows.map(query => {
-    const cells = strongest(query).map(([key, weight]) => `${keys.vocabulary[keys.token[key]]} (${keys.position[key]}) ${percent(weight)}`);
-    const line = row([`${space.queries.vocabulary[space.queries.token[query]]} (${space.queries.position[query]})`, ...cells,
-                      ...Array(most - cells.length).fill("–")]);
+    const cells = strongest(query).map(([key, weight]) => `${named(keys, key)} ${percent(weight)}`);
+    const line = row([named(space.queries, query), ...cells, ...Array(most - cells.length).fill("–")]);
     line.setAttribute("aria-selected", state.point?.i === query);
     return line;
   });
   const head = make("thead"), body = make("tbody");
-  head.append(row(["query (position)", ...d3.range(most).map(k => k ? `${k + 1}.` : "strongest key")], "th"));
+  const first = space.pictures ? say("query (row, column)") : say("query (position)");
+  head.append(row([first, ...d3.range(most).map(k => k ? `${k + 1}.` : say("strongest key"))], "th"));
   body.append(...lines);
   byId("strongest").replaceChildren(head, body);
 }
@@ -157,7 +180,7 @@ function drawPattern(run, strongest) {
   });
   brush.globalAlpha = 1;
   markChosen(brush, space, {queries, columns, cell, width, height}, chosen);
-  canvas.setAttribute("aria-label", `Attention of ${nameOf(run, state.heads[run])} in sentence ${sentenceNow()}: ${
+  canvas.setAttribute("aria-label", say`Attention of ${nameOf(run, state.heads[run])} in ${unitOf(run)} ${sentenceNow()}: ${
     queries.length} queries down, ${keys.length} keys across, the 5 strongest keys of each query. The table has the same numbers.`);
   canvas.onclick = event => {
     const i = queries[Math.floor(event.offsetY / cell)];
@@ -174,12 +197,12 @@ function markChosen(brush, space, {queries, columns, cell, width, height}, colou
 }
 
 function said(run, head, links) {  // the chosen point in a sentence
-  const space = spaceOf(run), name = nameOf(run, head);
-  if (!state.point) return `${name}. No token is chosen.`;
-  const {i} = state.point, list = d3.sort(links, ([, weight]) => -weight).slice(0, 5)
-    .map(([at, weight]) => `“${labelOf(space, at)}” (${positionOf(space, at)}) ${percent(weight)}`).join(", ");
-  const self = `“${labelOf(space, i)}” at position ${positionOf(space, i)}`;
-  if (isQuery(space, i)) return `${name}: the query of ${self} gives most attention to ${list || "no key that is drawn"}.`;
-  return list ? `${name}: the key of ${self} is among the 5 strongest of ${links.length} queries: ${list}.`
-    : `${name}: the key of ${self} is among the 5 strongest of no query that is drawn.`;
+  const space = spaceOf(run), name = nameOf(run, head), {pictures} = space;
+  if (!state.point) return pictures ? say`${name}. No patch is chosen.` : say`${name}. No token is chosen.`;
+  const {i} = state.point, named = at => `“${labelOf(space, at)}”` + (pictures ? "" : ` (${positionOf(space, at)})`);
+  const list = d3.sort(links, ([, weight]) => -weight).slice(0, 5).map(([at, weight]) => `${named(at)} ${percent(weight)}`).join(", ");
+  const self = pictures ? named(i) : say`“${labelOf(space, i)}” at position ${positionOf(space, i)}`;
+  if (isQuery(space, i)) return say`${name}: the query of ${self} gives most attention to ${list || say("no key that is drawn")}.`;
+  return list ? say`${name}: the key of ${self} is among the 5 strongest of ${links.length} queries: ${list}.`
+    : say`${name}: the key of ${self} is among the 5 strongest of no query that is drawn.`;
 }

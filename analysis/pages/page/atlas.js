@@ -13,16 +13,16 @@ function pane(run) {
   const about = make("div", {className: "about"}), bar = make("div", {className: "bar"});
   const hint = make("p", {className: "hint"}), keys = make("p", {className: "hint"});
   const button = (textContent, title, onclick) => make("button", {type: "button", textContent, title, onclick});
-  const lasso = button("lasso", "Draw around points to choose them; or drag with Shift", () => {
+  const lasso = button(say("lasso"), say("Draw around points to choose them; or drag with Shift"), () => {
     cloud.isLassoing = !cloud.isLassoing;
     lasso.setAttribute("aria-pressed", cloud.isLassoing);
     cloud.box.classList.toggle("lassoing", cloud.isLassoing);
   });
   lasso.setAttribute("aria-pressed", false);
-  controls.append(lasso, button("let go", "No point and no lasso is chosen", () => set({point: null, lasso: null})),
-                  button("+", "Nearer", () => cloud.zoom(1.4)), button("−", "Farther", () => cloud.zoom(1 / 1.4)),
-                  button("reset", "The whole picture", () => cloud.home()));
-  heads.append(make("h2", {textContent: "All heads"}), hint, grid.box);
+  controls.append(lasso, button(say("let go"), say("No point and no lasso is chosen"), () => set({point: null, lasso: null})),
+                  button("+", say("Nearer"), () => cloud.zoom(1.4)), button("−", say("Farther"), () => cloud.zoom(1 / 1.4)),
+                  button(say("reset"), say("The whole picture"), () => cloud.home()));
+  heads.append(make("h2", {textContent: say("All heads")}), hint, grid.box);
   bar.append(title, controls);
   large.append(bar, keys, cloud.box, key, about);
   box.append(name, heads, large);
@@ -66,13 +66,15 @@ function drawPane(pane) {
   }
   grid.mark();
   pane.title.textContent = nameOf(run, head);
-  pane.hint.textContent = `${headsOf(run)} heads, a row for each layer; a letter is a flag (${
-    Object.entries(FLAGS).map(([kind, letter]) => `${letter} ${kind}`).join(", ")}).`;
+  pane.hint.textContent = say`${headsOf(run)} heads, a row for each layer; a letter is a flag (${
+    Object.entries(lettersOf(run)).map(([kind, letter]) => `${letter} ${say(kind)}`).join(", ")}).`;
   const isDeep = isDeepIn(run);
-  pane.keys.textContent = `${isDeep ? "Drag turns, " : "Drag pans, "}wheel zooms, Shift and drag is a lasso; with keys: arrows, + and −, 0 for all.`;
-  pane.cloud.box.setAttribute("aria-label", `${nameOf(run, head)}, ${page.projections[projectionOf(run)]}: ${
-    count(pointsOf(spaceOf(run)))} points. Arrow keys ${isDeep ? "turn" : "pan"}, plus and minus zoom, 0 shows all, Escape lets go. ` +
-    "The sentence below has the same points as a list.");
+  const named = `${nameOf(run, head)}, ${page.projections[projectionOf(run)]}`, points = count(pointsOf(spaceOf(run)));
+  pane.keys.textContent = isDeep ? say("Drag turns, wheel zooms, Shift and drag is a lasso; with keys: arrows, + and −, 0 for all.")
+    : say("Drag pans, wheel zooms, Shift and drag is a lasso; with keys: arrows, + and −, 0 for all.");
+  const does = isDeep ? say("Arrow keys turn, plus and minus zoom, 0 shows all, Escape lets go.")
+    : say("Arrow keys pan, plus and minus zoom, 0 shows all, Escape lets go.");
+  pane.cloud.box.setAttribute("aria-label", say`${named}: ${points} points. ${does} The ${unitOf(run)} below has the same points as a list.`);
   if (drawn.cloud !== `${wanted} ${head}`) {
     drawn.cloud = `${wanted} ${head}`;
     drawCloud(pane, head, drawn.cloud);
@@ -143,11 +145,13 @@ function writeControls() {
   choices("sides", SIDES, state.sides);
   choices("only", KINDS_OF_HEADS(), state.only);
   if (!typing) byId("search").value = state.search;
-  radios("run", [...page.runs.map((each, n) => [n, each.name]), ...(page.runs.length > 1 ? [["both", "both, side by side"]] : [])]);
-  radios("space", page.runs[run].spaces.map(({name}) => [name, {cross: "the decoder, to its source"}[name] ?? `the ${name}`]));
+  radios("run", [...page.runs.map((each, n) => [n, each.name]), ...(page.runs.length > 1 ? [["both", say("both, side by side")]] : [])]);
+  radios("space", page.runs[run].spaces.map(({name}) => [name, SPACES[name] ? say(SPACES[name]) : name]));
 }
 
-function choices(id, names, chosen, labelOf = name => name) {
+const SPACES = {"encoder": "the encoder", "decoder": "the decoder", "cross": "the decoder, to its source"};
+
+function choices(id, names, chosen, labelOf = name => say(name)) {
   const select = byId(id);
   if ([...select.options].map(option => option.value).join("|") !== names.join("|")) {
     select.replaceChildren(...names.map(name => new Option(labelOf(name), name)));
@@ -196,10 +200,12 @@ function searchedIn(run, words) {
   const space = spaceOf(run), points = litList(run), {same} = once(space, `searched ${words}`, () => litBy(space, words));
   const queries = points.filter(i => isQuery(space, i)).length;
   const sentences = new Set(points.map(i => sentenceOf(space, i))).size;
-  const where = seenRuns().length > 1 ? `${page.runs[run].name}: ` : "", rest = points.length - queries;
-  if (!points.length) return `${where}no token here is or contains “${words}”.`;
-  return `${where}${same ? "tokens that are" : "no token is, but some contain"} “${words}”: ${count(queries)} queries and ${
-    count(rest)} keys in ${count(sentences)} sentences, lit in all heads.`;
+  const where = seenRuns().length > 1 ? `${page.runs[run].name}: ` : "", keys = count(points.length - queries);
+  if (!points.length) return where + (space.pictures ? say`no patch here is “${words}”; wanted row,column.` : say`no token here is or contains “${words}”.`);
+  const many = say`${count(queries)} queries and ${keys} keys`, lit = space.pictures ? say`in ${count(sentences)} pictures, lit in all heads.`
+    : say`in ${count(sentences)} sentences, lit in all heads.`;
+  const what = space.pictures ? say`patches “${words}”` : same ? say`tokens that are “${words}”` : say`no token is, but some contain “${words}”`;
+  return `${where}${what}: ${many} ${lit}`;
 }
 
 // what is said of the chosen head
@@ -207,12 +213,12 @@ function searchedIn(run, words) {
 function writeAbout({run, about}) {
   const head = state.heads[run], flags = flagsOf(run, head), space = spaceOf(run), list = make("ul");
   list.append(...flags.map(flag => make("li", {textContent: flag.words})));
-  const parts = [make("p", {textContent: flags.length ? "Exceeds chance:" : "No flag: nothing that is tested here exceeds chance."}), list,
+  const parts = [make("p", {textContent: flags.length ? say("Exceeds chance:") : say("No flag: nothing that is tested here exceeds chance.")}), list,
                  make("p", {textContent: trustOf(run, head)}), make("p", {textContent: movedOf(run, head)})];
   const {misleads} = space.lie;
   if (misleads && misleads.layer * space.H + misleads.head === head) {
     const p = make("p");
-    p.append(make("b", {textContent: "The picture misleads most here: "}), misleads.words);
+    p.append(make("b", {textContent: say("The picture misleads most here:")}), ` ${misleads.words}`);
     parts.push(p);
   }
   if (state.lasso?.run === run && state.lasso.lit) parts.unshift(make("p", {textContent: lassoed(run)}));
@@ -222,17 +228,16 @@ function writeAbout({run, about}) {
 function trustOf(run, head) {  // how far the picture of a head can be trusted, in the projection that is shown
   const {lie} = spaceOf(run), name = projectionOf(run), other = lie.others[name];
   const [shown, shuffled] = (other ?? [lie.near_plane, lie.near_plane_null]).map(values => percent(values[head]));
-  return `How far to trust this picture: of the strongest keys, ${shown} are among the 10 keys of their sentence that are nearest in ${
-    IN_PICTURE[name] ?? `the plane of ${page.projections[name]}`} (keys shuffled: ${shuffled}), ${percent(lie.near_space[head])} in the whole space (${
-    percent(lie.near_space_null[head])}).`;
+  const isDeep = isDeepIn(run), where = name === "pca" ? say("the plane") : isDeep ? say("these three dimensions") : say`the plane of ${page.projections[name]}`;
+  return say`How far to trust this picture: of the strongest keys, ${shown} are among the 10 keys of their ${unitOf(run)} that are nearest in ${
+    where} (keys shuffled: ${shuffled}), ${percent(lie.near_space[head])} in the whole space (${percent(lie.near_space_null[head])}).`;
 }
 
-const SHARED = {head: ", the head's own", layer: ", shared by the layer", model: ", shared by all heads"};
-const IN_PICTURE = {pca: "the plane", pca3: "these three dimensions"};
+const SHARED = {"head": "the head's own", "layer": "shared by the layer", "model": "shared by all heads"};
 
 function movedOf(run, head) {  // how products follow distances, before and after queries and keys are moved and scaled
-  const {moves} = spaceOf(run), at = name => signed(moves[name][head]);
-  return `Scale c = ${number(moves.c[head])}${SHARED[page.runs[run].settings.scope] ?? ""}: products and distances correlate ${
+  const {moves} = spaceOf(run), at = name => signed(moves[name][head]), shared = SHARED[page.runs[run].scope];
+  return say`Scale c = ${number(moves.c[head])} (${shared ? say(shared) : "–"}): products and distances correlate ${
     at("after")} after queries and keys are translated and scaled, ${at("before")} before (queries turned at random: ${at("after_null")} and ${
     at("before_null")}).`;
 }
@@ -241,32 +246,42 @@ const LISTED = 8;  // tokens that are named of a lasso
 
 function lassoed(run) {  // what the points in the lasso are
   const space = spaceOf(run), {head} = state.lasso, points = litList(run);
-  if (!points.length) return "The lasso holds no point.";
+  if (!points.length) return say("The lasso holds no point.");
   const queries = points.filter(i => isQuery(space, i)).length, many = d3.rollup(points, own => own.length, i => labelOf(space, i));
   const tokens = d3.sort(many, ([, n]) => -n).slice(0, LISTED).map(([token, n]) => `“${token}” ${n}`).join(", ");
-  const [low, middle, high] = [0.1, 0.5, 0.9].map(share => d3.quantile(points, share, i => positionOf(space, i)));
-  return `The lasso, drawn in ${nameOf(run, head)}, holds ${count(queries)} queries and ${count(points.length - queries)} keys of ${
-    count(new Set(points.map(i => sentenceOf(space, i))).size)} sentences, lit in all heads. Positions: half are up to ${number(middle)}, ` +
-    `four in five from ${number(low)} to ${number(high)}. Most frequent: ${tokens}.`;
+  const keys = count(points.length - queries), of = count(new Set(points.map(i => sentenceOf(space, i))).size), name = nameOf(run, head);
+  const all = space.pictures ? say`The lasso, drawn in ${name}, holds ${count(queries)} queries and ${keys} keys of ${of} pictures, lit in all heads.`
+    : say`The lasso, drawn in ${name}, holds ${count(queries)} queries and ${keys} keys of ${of} sentences, lit in all heads.`;
+  const where = space.pictures ? ["row", "column"].map(axis => `${say(axis)}: ${spread(points, i => placeOf(space, positionOf(space, i))[axis])}.`).join(" ")
+    : say`Positions: ${spread(points, i => positionOf(space, i))}.`;
+  return `${all} ${where} ${say`Most frequent: ${tokens}.`}`;
+}
+
+function spread(points, of) {
+  const [low, middle, high] = [0.1, 0.5, 0.9].map(share => number(d3.quantile(points, share, of)));
+  return say`half are up to ${middle}, four in five from ${low} to ${high}`;
 }
 
 // what is said of all heads: for those who hear the page, and as a list to choose from
 
 function writeWords() {
-  const run = lookedAt(), space = spaceOf(run), {flags, lie} = space, id = `${run} ${state.space} ${state.only}`;
+  const id = `${seenRuns()} ${state.space} ${state.only}`;
   if (byId("words").dataset.of === id) return;
   byId("words").dataset.of = id;
-  const kinds = d3.rollups(flags, own => own.length, flag => flag.kind).map(([kind, n]) => `${kind} ${n}`).join(", ");
+  byId("summary").replaceChildren(...seenRuns().flatMap(inWords));
+  writeFlags();
+}
+
+function inWords(run) {  // what is said of an atlas: paragraphs
+  const space = spaceOf(run), {flags, lie} = space, mean = name => percent(d3.mean(lie[name]));
+  const kinds = d3.rollups(flags, own => own.length, flag => flag.kind).map(([kind, n]) => `${say(kind)} ${n}`).join(", ");
   const heads = new Set(flags.map(flag => nameOf(run, flag.layer * space.H + flag.head))).size;
-  const mean = name => percent(d3.mean(lie[name]));
   const said = [
-    `${page.runs[run].name}: ${count(headsOf(run))} heads in ${space.L} layers. ${heads ? `${heads} ${heads > 1 ? "exceed" : "exceeds"} chance by kind: ${kinds}.`
-      : "None exceeds chance by any kind that is tested."}`,
-    `How far to trust the plane: over all heads, ${mean("near_plane")} of the strongest keys are among the 10 keys of their sentence ` +
-      `that are nearest in the plane (keys shuffled: ${mean("near_plane_null")}), ${mean("near_space")} in the whole space (${mean("near_space_null")}).`];
-  byId("summary").replaceChildren(...said.map(textContent => make("p", {textContent})));
-  if (lie.misleads) byId("summary").append(misleading(run, lie.misleads));
-  writeFlags(run, flags);
+    `${say`${page.runs[run].name}: ${count(headsOf(run))} heads in ${space.L} layers.`} ${heads ? say`Heads that exceed chance: ${heads}; by kind: ${kinds}.`
+      : say("None exceeds chance by any kind that is tested.")}`,
+    say`How far to trust the plane: over all heads, ${mean("near_plane")} of the strongest keys are among the 10 keys of their ${
+      unitOf(run)} that are nearest in the plane (keys shuffled: ${mean("near_plane_null")}), ${mean("near_space")} in the whole space (${mean("near_space_null")}).`];
+  return [...said.map(textContent => make("p", {textContent})), ...(lie.misleads ? [misleading(run, lie.misleads)] : [])];
 }
 
 function toHead(run, head) {  // a button that chooses a head
@@ -274,26 +289,28 @@ function toHead(run, head) {  // a button that chooses a head
     set({heads: state.heads.with(run, head)});
     panes[run].box.scrollIntoView();
   };
-  return make("button", {type: "button", className: "inline", textContent: nameOf(run, head), onclick});
+  const where = seenRuns().length > 1 ? `${page.runs[run].name}, ` : "";
+  return make("button", {type: "button", className: "inline", textContent: where + nameOf(run, head), onclick});
 }
 
 function misleading(run, {layer, head, words}) {
   const p = make("p");
-  p.append("Where the picture misleads most: ", toHead(run, layer * spaceOf(run).H + head), `. ${words}`);
+  p.append(`${say("Where the picture misleads most:")} `, toHead(run, layer * spaceOf(run).H + head), `. ${words}`);
   return p;
 }
 
-function writeFlags(run, flags) {
-  const body = make("tbody"), top = make("thead"), line = make("tr");
-  line.append(...["head", "flag", "value", "by chance", "in words"].map(textContent => make("th", {textContent}, {scope: "col"})));
+function writeFlags() {
+  const body = make("tbody"), top = make("thead"), line = make("tr"), all = seenRuns().flatMap(run => spaceOf(run).flags.map(flag => ({...flag, run})));
+  const columns = [say("head"), say("flag"), say("value"), say("by chance"), say("in words")];
+  line.append(...columns.map(textContent => make("th", {textContent}, {scope: "col"})));
   top.append(line);
-  for (const flag of flags.filter(({kind}) => ["all heads", "flagged heads", kind].includes(state.only))) {
+  for (const flag of all.filter(({kind}) => ["all heads", "flagged heads", kind].includes(state.only))) {
     const row = make("tr"), cell = make("td");
-    cell.append(toHead(run, flag.layer * spaceOf(run).H + flag.head));
-    row.append(cell, ...[flag.kind, number(flag.value), number(flag.null), flag.words].map(textContent => make("td", {textContent})));
+    cell.append(toHead(flag.run, flag.layer * spaceOf(flag.run).H + flag.head));
+    row.append(cell, ...[say(flag.kind), number(flag.value), number(flag.null), flag.words].map(textContent => make("td", {textContent})));
     body.append(row);
   }
-  byId("flags").replaceChildren(...(flags.length ? [top, body] : []));
+  byId("flags").replaceChildren(...(all.length ? [top, body] : []));
 }
 
 // the theme: the system's until the button is used
@@ -308,21 +325,36 @@ function paint() {
   }
   style.colorScheme = isDark() ? "dark" : "light";
   style.setProperty("--strong", isDark() ? "45%" : "75%");  // the token's text stays readable
-  byId("theme").textContent = isDark() ? "light colours" : "dark colours";
+  byId("theme").textContent = isDark() ? say("light colours") : say("dark colours");
 }
 
 // the start
 
 function precision() {
   const {steps} = spaceOf(0).packed.strongest;
-  return "Coordinates in this file are rounded to 4,096 steps between the least and the greatest of their head (the third axis to 256), " +
-    `norms to 64, weights within ${percent(1 / steps)}.`;
+  return say`Coordinates in this file are rounded to 4,096 steps between the least and the greatest of their head (the third axis to 256), norms to 64, weights within ${percent(1 / steps)}.`;
+}
+
+function introduction() {  // with the words query and key in their colours
+  const text = spaceOf(0).pictures
+    ? say`Every head as one picture: each patch of each picture is a ${"\u0001"}, drawn as a disc, and a ${"\u0002"}, drawn as a diamond. Choose a head in the grid, then a point in its picture, by mouse or with Tab and the arrow keys; the picture of the point follows. Layers, heads, rows and columns count from 0.`
+    : say`Every head as one picture: each token of each sentence is a ${"\u0001"}, drawn as a disc, and a ${"\u0002"}, drawn as a diamond. Choose a head in the grid, then a point in its picture, by mouse or with Tab and the arrow keys; the sentence of the point follows. Layers, heads and positions count from 0.`;
+  const named = {"\u0001": make("b", {className: "query", textContent: say("query")}), "\u0002": make("b", {className: "key", textContent: say("key")})};
+  return text.split(/([\u0001\u0002])/).map(part => named[part] ?? part);
+}
+
+function writeNames() {  // what is named after what is shown: sentences or pictures
+  if (!spaceOf(lookedAt()).pictures) return;
+  const names = {"search-name": say("Find a patch"), "sentence-name": say("The picture"), "which-name": say("Picture")};
+  for (const [id, name] of Object.entries(names)) byId(id).textContent = name;
 }
 
 function start() {
-  byId("model").textContent = page.runs.map(run => run.name).join(" and ");
+  byId("model").textContent = document.title;
   byId("sampled").textContent = page.runs.map(run => (page.runs.length > 1 ? `${run.name}: ` : "") + run.sampled[2]).join(" ");
-  byId("settings").textContent = page.runs.map(run => Object.entries(run.settings).map(([key, value]) => `${key}: ${value}`).join(", ")).join(" | ");
+  byId("settings").textContent = page.runs.map(run => run.settings).join(" | ");
+  byId("intro").append(...introduction());
+  writeNames();
   byId("precision").textContent = precision();
   Object.assign(state, fromAddress());
   update();
