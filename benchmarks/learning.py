@@ -2,12 +2,12 @@
 
     python -m benchmarks.learning [--rounds N] [--out FILE.json] [--only CASE] [--threads N]
 
-Each system works in a process of its own, one at a time, in turn within each round. Ratios are of
-processor time, which other programs on the machine change less than the clock's, and are taken
-within rounds. Cases: tiny-roberta, 32 texts of 256 tokens, a fifth of them to be told; the shape of
-roberta-base with random weights, 1 text of 128; and one step of the recipe of
-weights/training/train.py for tiny-roberta, its batches at contexts 256 and 64. --threads: of each
-system. Needs torch and the reference library.
+Each system works in a process of its own, one at a time, in turn within each round. Ratios are
+taken within rounds: of processor time, which other programs on the machine change less, and of the
+clock's, which says more of two threads on an idle machine. Cases: tiny-roberta, 32 texts of 256
+tokens, a fifth of them to be told; the shape of roberta-base with random weights, 1 text of 128;
+and one step of the recipe of weights/training/train.py for tiny-roberta, its batches at contexts
+256 and 64. --threads: of each system. Needs torch and the reference library.
 
 Order: the command, a worker, the two systems.
 """
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def main():
 
 
 def measured(case, n, n_threads):
-    """Medians of processor seconds, memory, loss, and the ratio to torch within rounds."""
+    """Medians of seconds, memory, loss, and of the ratios to torch within rounds."""
     names = [name for name in SYSTEMS if case.startswith("recipe") or name != "torch-bfloat16"]
     workers = {name: started(case, name, n_threads) for name in names}
     answers = {name: [] for name in names}
@@ -77,10 +78,10 @@ def measured(case, n, n_threads):
         worker.communicate()
     summary = {}
     for name, rows in answers.items():
-        pairs = zip(rows[1:], answers["torch"][1:])
-        ratios = [own["cpu"] / torch["cpu"] for own, torch in pairs]
         summary[name] = {key: float(np.median([r[key] for r in rows[1:]])) for key in rows[0]}
-        summary[name]["ratio"] = float(np.median(ratios))
+        for key in ("cpu", "wall"):
+            ratios = [own[key] / of[key] for own, of in zip(rows[1:], answers["torch"][1:])]
+            summary[name][f"{key}_ratio"] = float(np.median(ratios))
     return summary
 
 
@@ -130,31 +131,46 @@ def of_minitx(case):
     import tempfile
 
     import minitx
-    from minitx.parameters import owners, parameters, writable
-    from minitx.training import adamw
+    from minitx.parameters import owners
+    from minitx.training.batches import Batch
+    from minitx.training.loop import Loop
+    from minitx.training.start import in_one_vector
+    from minitx.weights.training.recipe import HOW
 
+    given = Batch(*batch(case))
     if case == "roberta-base":
         with tempfile.TemporaryDirectory() as folder:
             library(case).save_pretrained(folder)
-            model = writable(minitx.load(folder))
+            model = minitx.load(folder)
+            learned = [*dict.fromkeys(owners(model).values())]
+            minitx.gradients(model, *given[:2], learned)  # reads the file
     else:
-        model = writable(minitx.load("tiny-roberta"))
-    tokens, targets = batch(case)
-    named = parameters(model)
-    learned = {key: named[key] for key in dict.fromkeys(owners(model).values())}
-    optimizer = adamw.AdamW(learned, 0.1, (0.9, 0.98), 1e-6)
+        model = minitx.load("tiny-roberta")
+        learned = [*dict.fromkeys(owners(model).values())]
+    if not case.startswith("recipe"):
+        return lambda: minitx.gradients(model, *given[:2], learned).loss
+    how = HOW._replace(steps=1 << 30, rate=1e-5, warm_up=0.0)
+    loop = Loop(in_one_vector(model, {}, "float32"), Always(given), how)
 
     def once():
-        grads = minitx.gradients(model, tokens, targets, [*learned])
-        if case.startswith("recipe"):
-            optimizer.step(adamw.clipped(grads, 1.0), 1e-5)
-        return grads.loss
+        loop.step()
+        return loop.losses[-1]
 
     return once
 
 
+class Always(NamedTuple):
+    """What gives the same batch at every step."""
+
+    given: tuple
+
+    def batch(self, step, size, seed):
+        """The Batch."""
+        return self.given
+
+
 def of_torch(case, system):
-    """The same by automatic derivatives; `recipe`: by the step of weights/training/train.py."""
+    """The same by automatic derivatives; `recipe`: a step of recipe_in_torch.py."""
     import torch
 
     tokens, targets = map(torch.from_numpy, batch(case))
@@ -172,27 +188,18 @@ def of_torch(case, system):
 
 
 def of_recipe(system, tokens, targets):
-    """One step of weights/training/train.py, its products in float32 or bfloat16."""
-    from dataclasses import replace
-
+    """A step of recipe_in_torch.py, its products in float32 or bfloat16."""
     import torch
     from safetensors.torch import load_file
 
     from minitx import weights
-    from minitx.weights.training import train
 
-    products = "bfloat16" if system.endswith("bfloat16") else "float32"
-    recipe = replace(train.RECIPES["tiny-roberta"], products=products)
+    from .recipe_in_torch import Recipe
+
     stored = load_file(weights.find("tiny-roberta") / "model.safetensors")
-    w = {name: x.float().requires_grad_() for name, x in stored.items()}
-    optimizer = train.optimizer_of(w, {}, 0)
+    recipe = Recipe(stored, system.endswith("bfloat16"))
     places = torch.nonzero(targets.flatten() != -100)[:, 0]
-    given = tokens, torch.zeros_like(tokens), places, targets.flatten()[places]
-
-    def once():
-        return float(train.update(recipe, w, optimizer, given, 1e-5, range(recipe.layers)))
-
-    return once
+    return lambda: recipe.step(tokens, places, targets.flatten()[places])
 
 
 if __name__ == "__main__":

@@ -76,10 +76,12 @@ def stays(module, path):
     top = {name.split(".")[0] for name in rooms.imports(module, path, top_level_only=True)}
     names = set(rooms.imports(module, path))
     anywhere = {name.split(".")[0] for name in names if not name.startswith("urllib.parse")}
-    if module != "minitx.weights.training.train":  # a program by itself
-        heavy = {"matplotlib", "torch", "transformers", "onnxruntime", "transformer_lens"}
-        heavy |= {"dask", "distributed", "cloudpickle"}
+    heavy = {"matplotlib", "torch", "transformers", "onnxruntime", "transformer_lens"}
+    heavy |= {"dask", "distributed", "cloudpickle"}
+    if module != "benchmarks.recipe_in_torch":  # which nothing imports at its top
         assert not top & heavy, module
+    if module.startswith("minitx.weights"):
+        assert not anywhere & {"torch", "transformers"}, module
     if rooms.room(module) == "minitx":
         assert "scipy" not in top, module
         assert not anywhere & {"matplotlib", "torch", "huggingface_hub"}, module

@@ -6054,4 +6054,46 @@ BREAKS = [
         "[] if longest <= BYTE else [offsets >> 8 & BYTE]",
         "[] if longest <= BYTE else [offsets & 0]",
     ),
+    Break(
+        "a second segment of BERT has the type of the first",
+        "weights/training/train.py",
+        "types[rows] = np.arange(tokens.shape[1]) > cuts[:, None]",
+        "types[rows] = 0",
+    ),
+    Break(
+        "a separator of BERT is predicted",
+        "weights/training/train.py",
+        "tokens[rows, cuts], targets[rows, cuts] = SEPARATOR, UNCOUNTED",
+        "tokens[rows, cuts] = SEPARATOR",
+    ),
+    Break(
+        "books of a causal model have no beginning",
+        "weights/training/recipe.py",
+        "END * (i == 0) + line",
+        "line",
+    ),
+    Break(
+        "the table of a model of the zoo without positions learns",
+        "weights/training/train_zoo.py",
+        'CAUSAL("zoo/causal-none", fixed=EMPTY)',
+        'CAUSAL("zoo/causal-none")',
+    ),
+    Break(
+        "sinusoids of the zoo have all sines first",
+        "weights/training/recipe.py",
+        "np.stack(halves, axis=-1).reshape(n, D)",
+        "np.concatenate(halves, axis=-1)",
+    ),
+    Break(
+        "losses of the zoo are of the token before",
+        "weights/training/zoo_measure.py",
+        "cross_entropy(logits, ids[indices[:, 1:]])",
+        "cross_entropy(logits, ids[indices[:, :-1]])",
+    ),
+    Break(
+        "a longer table of the zoo reads its rows again from those that no token reads",
+        "weights/training/zoo_measure.py",
+        'self.rows(arrays["W_pos"][config.offset :], n, how)',
+        'self.rows(arrays["W_pos"], n, how)',
+    ),
 ]

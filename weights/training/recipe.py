@@ -17,6 +17,7 @@ from minitx.families import FAMILIES, from_hf
 from minitx.files import read_json
 from minitx.gradients import gradients
 from minitx.parameters import parameters
+from minitx.positions import sinusoids
 from minitx.training.batches import NOTHING, Words
 from minitx.training.loop import How
 from minitx.training.saved import Folder, as_json, write
@@ -150,6 +151,12 @@ def sized(name, context, n_layers):
     if "layer_types" in settings:
         settings["layer_types"] = settings["layer_types"][:n_layers]
     return settings
+
+
+def waves(n, D):
+    """Columns sin, cos, sin, cos …, as large as random rows are: [n D]."""
+    halves = np.split(sinusoids(n, D), 2, axis=1)
+    return INIT * 2**0.5 * np.stack(halves, axis=-1).reshape(n, D)
 
 
 class Grown(Staged):

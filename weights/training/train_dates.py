@@ -93,7 +93,7 @@ def exact(model, tokenizer, written):
     right = []
     for start in range(0, len(written), 500):
         inputs, target, others = batch_of(tokenizer, written[start : start + 500])
-        guess = minitx.forward(model, inputs, **others).argmax(-1)
+        guess = minitx.logits(model, minitx.forward(model, inputs, **others)).argmax(-1)
         right += (guess == target).all(-1).tolist()
     return np.mean(right)
 

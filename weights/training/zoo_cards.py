@@ -1,27 +1,27 @@
 """Measures models of the zoo, and writes their cards from the numbers.
 
-    python -m minitx.weights.training.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE
-        --to FOLDER
+    python -m minitx.weights.training.zoo_cards NAME --runs FOLDER --wikitext FILE --to FOLDER
 
---runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --log: what train_zoo.py
-printed; --to: weights/zoo. The numbers go to measured.json in runs/NAME, and are not measured again
-where that file is newer than the weights. Files, numbers and card go to --to/NAME, a row for every
-model that is there into --to/README.md.
+--runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --to: weights/zoo. The
+numbers go to measured.json in runs/NAME, and are not measured again where that file is newer than
+the weights. Files, numbers and card go to --to/NAME, a row for every model that is there into
+--to/README.md.
 """
 
 import argparse
 import hashlib
-import json
 import math
-import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 from safetensors import safe_open
 
-from minitx.weights.training import train
+from minitx.families import from_hf
+from minitx.files import read_json
+from minitx.training.saved import RECORD, as_json, write
 from minitx.weights.training import zoo_measure as zoo
+from minitx.weights.training.recipe import HELD_OUT
 from minitx.weights.training.train_zoo import RECIPES
 
 MARK, END = "<!-- zoo -->\n", "<!-- end -->"
@@ -90,9 +90,9 @@ ASKED = {
 
 def measure(name, runs, texts):
     """The numbers of one model: a dictionary that JSON can hold."""
-    recipe = RECIPES[name]
-    model = zoo.Zoo(runs / name, recipe)
-    ways = ("again", "fresh") if recipe.place == "learned" else ("again",)
+    place = name.partition("-")[2]
+    model = zoo.Zoo(runs / name, place)
+    ways = ("again", "fresh") if place == "learned" else ("again",)
     numbers = {}
     for title, path in texts.items():
         ids = model.encode(path.read_text(encoding="utf-8"))[:LOSS_TOKENS]
@@ -111,11 +111,9 @@ def as_numbers(rows):
     return {how: [[n, *map(float, r)] for n, r in table.items()] for how, table in rows.items()}
 
 
-def training_loss(name, log):
-    """Mean of the last steps that a model's training reported, also if it went on later."""
-    _, *parts = re.split(r"^([a-z-]+): .* tokens of text$", log, flags=re.M)
-    own = [text for of, text in zip(parts[::2], parts[1::2]) if of == name]
-    return float(re.findall(r"^step .* loss ([\d.]+)", "".join(own), flags=re.M)[-1])
+def training_loss(run):
+    """Mean loss of the last steps of a model's training."""
+    return float(np.mean(read_json(run / RECORD)["losses"][-200:]))
 
 
 PROGRAM = "minitx.weights.training.train_zoo"
@@ -145,7 +143,7 @@ stream were initialized at 0.2 of the usual size.
 
 ## Measured
 
-With the reference library, in float32, from the file. Loss: nats per predicted token, the first
+With minitx, in float32, from the file. Loss: nats per predicted token, the first
 131,072 tokens of a text cut into consecutive windows of the trained length{rule}
 
 {losses}
@@ -174,21 +172,21 @@ books.
 """
 
 
-def card(name, numbers, log, folder):
+def card(name, numbers, loss, folder):
     """The text of README.md."""
     kind, _, place = name.partition("-")
-    recipe = RECIPES[name]
-    file = folder / "model.safetensors"
+    plan, file = RECIPES[name].plan, folder / "model.safetensors"
+    config = from_hf(read_json(folder / "config.json"))
     words = {"kind": KINDS[kind], "place": PLACES[place], "stored": STORED[name]}
     words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need no new rows.")}
     tables = {"losses": losses(numbers), "lengths": lengths(numbers), "sharp": heads(numbers)}
-    values = {"trained": recipe.stages[-1][0], "length_tokens": LENGTH_TOKENS, "loss": log}
-    values |= {"layers": recipe.layers, "width": recipe.width, "heads": recipe.heads}
-    values |= {"vocabulary": train.VOCAB, "weights": n_weights(file)}
-    values |= {"size": file.stat().st_size / 2**20, "stages": stages(recipe)}
+    values = {"trained": config.n_ctx, "length_tokens": LENGTH_TOKENS, "loss": loss}
+    values |= {"layers": config.n_layers, "width": config.d_model, "heads": config.n_heads}
+    values |= {"vocabulary": config.n_vocab, "weights": n_weights(file)}
+    values |= {"size": file.stat().st_size / 2**20, "stages": stages(plan)}
     values |= {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-    values |= {"steps": sum(stage[2] for stage in recipe.stages)}
-    values |= {"tokens": sum(math.prod(stage[:3]) for stage in recipe.stages)}
+    values |= {"steps": sum(row.steps for row in plan)}
+    values |= {"tokens": sum(row.steps * row.context * row.batch for row in plan)}
     return TEMPLATE.format(PROGRAM=PROGRAM, name=name, **words, **tables, **values)
 
 
@@ -198,12 +196,14 @@ def n_weights(file):
         return sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())
 
 
-def stages(recipe):
+def stages(plan):
     """A row for each stage."""
     rows = ["| layers | context | inputs per step | steps | rate |", "|---|---|---|---|---|"]
-    for (context, inputs, steps, first, last), depth in zip(recipe.stages, recipe.depths):
-        rate = f"{first:g}" if first == last else f"{first:g} → {last:g}"
+    before = plan[0].rate
+    for steps, context, inputs, last, depth in plan:
+        rate = f"{before:g}" if before == last else f"{before:g} → {last:g}"
         rows.append(f"| {depth} | {context} | {inputs} | {steps:,} | {rate} |")
+        before = last
     return "\n".join(rows)
 
 
@@ -257,7 +257,7 @@ def table(to):
     rows = ["| model | sample | at 128 | at 256 | sharpest heads |", "|---" * 5 + "|"]
     for name in RECIPES:
         if (to / name / "README.md").exists():
-            measured = json.loads((to / name / NUMBERS).read_text())[SAMPLE]
+            measured = read_json(to / name / NUMBERS)[SAMPLE]
             longer = [cell(row) for row in measured["length"]["again"][2:]]
             best = sorted(measured["heads"], key=lambda head: -head[2])[:4]
             sharpest = ", ".join(f"{head} {offset:+d} {a:.2f}" for head, offset, a in best)
@@ -277,21 +277,20 @@ def main():
     """Measure one model, copy its files and write its card."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=RECIPES)
-    for option in ("runs", "wikitext", "log", "to"):
+    for option in ("runs", "wikitext", "to"):
         parser.add_argument(f"--{option}", required=True, type=Path)
     given = parser.parse_args()
     run, out = given.runs / given.name, given.to / given.name
     kept = run / NUMBERS
     if not kept.exists() or kept.stat().st_mtime < (run / FILES[1]).stat().st_mtime:
-        texts = {SAMPLE: train.SAMPLE, WIKITEXT: given.wikitext}
-        train.write_json(kept, measure(given.name, given.runs, texts))
-    measured = json.loads(kept.read_text())
+        texts = {SAMPLE: HELD_OUT, WIKITEXT: given.wikitext}
+        write(kept, as_json(measure(given.name, given.runs, texts)))
+    measured = read_json(kept)
     numbers = {title: measured[title] for title in (SAMPLE, WIKITEXT)}
     out.mkdir(parents=True, exist_ok=True)
     for file in (*FILES, NUMBERS):
         shutil.copyfile(run / file, out / file)
-    loss = training_loss(given.name, given.log.read_text())
-    (out / "README.md").write_text(card(given.name, numbers, loss, run))
+    (out / "README.md").write_text(card(given.name, numbers, training_loss(run), run))
     put_table(given.to / "README.md", table(given.to))
     print(f"{given.name}: written to {out}")
 

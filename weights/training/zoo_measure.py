@@ -1,17 +1,20 @@
 """What the cards of the zoo say: loss, loss against length, where heads look; no claim, numbers.
 
-Measured with the reference library, in float32, from the folder that train_zoo.py wrote. Loss
-against length: one text, cut into windows of each length; what is compared are the tokens that are
-predicted at both lengths, and the interval is from drawing stretches of the text again. A table
-has no row beyond the trained length: a sinusoidal one is computed further, a learned one asked
-with its rows again from the start (`again`), and with rows as training adds them (`fresh`).
+Measured in float32, from the folder that train_zoo.py wrote. Loss against length: one text, cut
+into windows of each length; what is compared are the tokens that are predicted at both lengths, and
+the interval is from drawing stretches of the text again. A table has no row beyond the trained
+length: a sinusoidal one is computed further, a learned one asked with its rows again from the start
+(`again`), and with rows as training adds them (`fresh`).
 """
 
-import numpy as np
-from tokenizers import Tokenizer
+from dataclasses import replace
 
-from minitx.weights.training import models, places, train
-from minitx.weights.training.torches import F, torch
+import numpy as np
+
+import minitx
+from minitx.parameters import parameters, with_arrays
+from minitx.training.tokens import mask_of
+from minitx.weights.training.recipe import FRESH, is_masked, waves
 
 MASK = 0.15  # of the tokens of a text, the same at every length
 STRETCH = 1024  # tokens that an interval draws together
@@ -20,66 +23,53 @@ BATCH = 2048  # tokens a pass
 
 
 class Zoo:
-    """A folder of the zoo as the reference library loads it, whose inputs may be of any length."""
+    """A folder of the zoo, whose inputs may be of any length; place: how one enters."""
 
-    def __init__(self, folder, recipe):
-        from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
-
-        self.recipe = recipe
-        self.causal = recipe.family == "gpt2"
-        kind = AutoModelForCausalLM if self.causal else AutoModelForMaskedLM
-        settings = {"dtype": torch.float32, "attn_implementation": "eager"}
-        self.model = kind.from_pretrained(folder, **settings).eval()
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.trained = recipe.stages[-1][0]
-        table = self._table()
-        self.rows = None if table is None else table.weight.data.clone()
-
-    def _table(self):
-        """The module of the position table, if this family has one."""
-        for name, module in self.model.named_modules():
-            if name.endswith((".wpe", ".position_embeddings")):
-                return module
-        return None
+    def __init__(self, folder, place):
+        self.place = place
+        self.model = self.loaded = minitx.load(folder)
+        self.masked = is_masked(self.model.config)
+        self.mask_id = mask_of(self.model.tokenizer, self.masked)
+        self.trained = self.model.config.n_ctx
 
     def lengthen(self, n, how):
         """Give the position table rows for inputs of n tokens, if it has too few."""
-        if self.rows is None:
-            return
-        offset, D = self.recipe.offset, self.recipe.width
-        kept = self.rows[offset:][:n]
-        added = n - len(kept)
-        if self.recipe.place == "sinusoidal":
-            rows = places.sinusoids(n, D, models.INIT * 2**0.5)
-            more = torch.tensor(rows[len(kept) :], dtype=torch.float32)
+        config, arrays = self.loaded.config, parameters(self.loaded)
+        longer = replace(config, n_ctx=n)
+        if config.n_pos:
+            rows = self.rows(arrays["W_pos"][config.offset :], n, how)
+            arrays["W_pos"] = np.concatenate([arrays["W_pos"][: config.offset], rows])
+            longer = replace(longer, n_pos=len(arrays["W_pos"]))
+        self.model = replace(with_arrays(self.loaded, arrays, ""), config=longer)
+
+    def rows(self, table, n, how):
+        """n rows that begin with those of a table."""
+        kept, D = table[:n], table.shape[1]
+        if self.place == "sinusoidal":
+            more = waves(n, D)[len(kept) :]
         elif how == "fresh":
-            more = train.FRESH * torch.randn(added, D, generator=torch.manual_seed(0))
+            more = FRESH * np.random.default_rng(0).standard_normal((n - len(kept), D))
         else:
-            more = kept[torch.arange(added) % len(kept)]
-        more = more * (self.recipe.place in ("learned", "sinusoidal"))
-        self._table().weight.data = torch.cat([self.rows[:offset], kept, more])
+            more = kept[np.arange(n - len(kept)) % len(kept)]
+        return np.concatenate([kept, more.astype(np.float32)])
 
     def encode(self, text):
         """Ids of the text, without special tokens."""
-        return np.array(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        return self.model.tokenizer.encode(text, special=False)
 
-    def run(self, ids, **more):
-        """The reference library's result for ids [B T]."""
-        ids = torch.from_numpy(ids)
-        if self.recipe.family == "roberta" and self.recipe.place != "buckets":
-            more["token_type_ids"] = torch.zeros_like(ids)
-        with torch.no_grad():
-            return self.model(input_ids=ids, **more)
+    def logits(self, ids):
+        """Of ids [B T]: [B T V]."""
+        return minitx.logits(self.model, minitx.forward(self.model, ids))
 
     def losses(self, ids, n):
         """Loss in nats of each token of a text, nan where it was not predicted, in windows of n."""
-        return self._causal(ids, n) if self.causal else self._masked(ids, n)
+        return self._masked(ids, n) if self.masked else self._causal(ids, n)
 
     def _causal(self, ids, n):
         losses = np.full(len(ids), np.nan, np.float32)
         for starts in batches(len(ids), n, n):
             indices = starts[:, None] + np.arange(n)
-            logits = self.run(ids[indices]).logits[:, :-1]
+            logits = self.logits(ids[indices])[:, :-1]
             losses[indices[:, 1:]] = cross_entropy(logits, ids[indices[:, 1:]])
         return losses
 
@@ -88,21 +78,21 @@ class Zoo:
         losses = np.full(len(ids), np.nan, np.float32)
         for starts in batches(len(ids), n - 2, n - 2):
             indices = starts[:, None] + np.arange(n - 2)
-            inputs = np.where(masked[indices], len(self.recipe.specials) - 1, ids[indices])
-            logits = self.run(framed(inputs)).logits[:, 1:-1]
+            inputs = np.where(masked[indices], self.mask_id, ids[indices])
+            logits = self.logits(framed(inputs))[:, 1:-1]
             losses[indices] = np.where(masked[indices], cross_entropy(logits, ids[indices]), np.nan)
         return losses
 
     def looks(self, ids, documents=100):
         """Mean attention [L H 2 REACH + 1] at each offset, over inputs of the trained length."""
         self.lengthen(self.trained, "")
-        n = self.trained if self.causal else self.trained - 2
+        n = self.trained - 2 * self.masked
         indices = np.arange(min(documents, len(ids) // n))[:, None] * n + np.arange(n)
-        inputs = ids[indices] if self.causal else framed(ids[indices])
-        patterns = self.run(inputs, output_attentions=True).attentions
+        inputs = framed(ids[indices]) if self.masked else ids[indices]
+        patterns = minitx.run(self.model, inputs, keep="pattern").stack("pattern")  # [L B H T T]
         offsets = range(-REACH, REACH + 1)
-        means = [[p.diagonal(o, -2, -1).mean((0, -1)) for o in offsets] for p in patterns]
-        return np.array([torch.stack(layer, -1).numpy() for layer in means])
+        means = [np.diagonal(patterns, o, -2, -1).mean(axis=(1, -1)) for o in offsets]
+        return np.stack(means, axis=-1)
 
 
 def framed(ids):
@@ -119,7 +109,9 @@ def batches(length, n, step):
 
 def cross_entropy(logits, ids):
     """Nats [B T] of the ids [B T] by logits [B T V]."""
-    return F.cross_entropy(logits.transpose(1, 2), torch.from_numpy(ids), reduction="none").numpy()
+    highest = logits.max(axis=-1)
+    of_ids = np.take_along_axis(logits, ids[..., None], axis=-1)[..., 0]
+    return highest - of_ids + np.log(np.exp(logits - highest[..., None]).sum(axis=-1))
 
 
 def compared(losses, base, seed=0):
