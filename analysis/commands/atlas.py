@@ -8,6 +8,7 @@ from minitx import weights
 
 from .. import atlas
 from ..atlas import heads, patches
+from ..machine.language import filled, translated
 from ..measures import joint_fit
 from ..pages import atlas as page
 from ..running import settings, stream
@@ -15,17 +16,30 @@ from ..texts import corpus, formats
 from . import flags, inputs
 
 FILE = "atlas.html"
+WRITTEN = "{path} written: {size:.2f} MB in {seconds:.1f} s; open it in a browser"
+ALIKE = "No head's plane differs from the whole space beyond chance."
+NEAR = (
+    "{name}, {L} x {H} heads: of the strongest keys {plane:.0%} are among the {n} nearest in the "
+    "plane, {space:.0%} in the whole space (keys shuffled: {by_chance:.0%})."
+)
 
 
 def declare(commands):
     """Its flags."""
     about = "every head as a scatter of the queries and keys of hundreds of sentences"
     command = flags.command(commands, "atlas", run, about, "MODEL")
-    command.add_argument("--text", default="sample", metavar="FILE", help=f"{flags.TEXT} (sample)")
+    about = (
+        "a text, or for a model of pictures a folder of them; sample: one that comes along (sample)"
+    )
+    command.add_argument("--text", default="sample", metavar="FILE", help=about)
     about = "token ids in place of a text: a file with one sentence a line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
+    counted = (
+        "sentences, or pictures, to read (200 sentences, or all of a text that has fewer; at most "
+        "64 pictures; 0: all)"
+    )
     for name, default, about in (
-        ("--sentences", None, "sentences to read (200, or all of a text that has fewer; 0: all)"),
+        ("--sentences", None, counted),
         ("--tokens", 0, "tokens of a sentence, at most (64, or the model's longest)"),
         ("--seed", 0, "of what is drawn and shuffled (0)"),
     ):
@@ -126,20 +140,19 @@ def show(computed, path, size, seconds):
         print(f"{each.name}: {each.sampled[2]}")
         for side in each.sides:
             print(summary(side))
-    print(f"{path} written: {size / 1e6:.2f} MB in {seconds:.1f} s; open it in a browser")
+    print(filled(WRITTEN, path=path, size=size / 1e6, seconds=seconds))
 
 
 def summary(side):
     """What is said of one space: its flags, and how far its planes lie."""
     flagged = [f"L{flag.layer}H{flag.head} {flag.words}" for flag in side.flags]
-    plane, space = side.lie.near_plane.mean(), side.lie.near_space.mean()
-    by_chance = side.lie.near_plane_null.mean()
+    values = {"plane": side.lie.near_plane, "space": side.lie.near_space}
+    values["by_chance"] = side.lie.near_plane_null
+    means = {name: x.mean() for name, x in values.items()}
+    said = filled(NEAR, name=side.name, L=side.L, H=side.H, n=heads.NEAREST, **means)
     misleads = side.lie.misleads
-    last = "No head's plane differs from the whole space beyond chance."
     lines = [
-        f"{side.name}, {side.L} x {side.H} heads: of the strongest keys {plane:.0%} are among the "
-        f"{heads.NEAREST} nearest in the plane, {space:.0%} in the whole space (keys shuffled: "
-        f"{by_chance:.0%}). {misleads.words if misleads else last}",
-        *(flagged or ["no head stands out beyond chance"]),
+        f"{said} {misleads.words if misleads else translated(ALIKE)}",
+        *(flagged or [translated("no head stands out beyond chance")]),
     ]
     return "\n  ".join(lines)

@@ -5341,14 +5341,14 @@ BREAKS = [
     Break(
         "a token in the atlas can end the element in which it stands",
         "analysis/pages/atlas.py",
-        "explore.as_script({'runs': runs, 'projections': PROJECTIONS})",
-        "__import__('json').dumps({'runs': runs, 'projections': PROJECTIONS})",
+        "explore.as_script({'runs': runs, 'projections': projections})",
+        "__import__('json').dumps({'runs': runs, 'projections': projections})",
     ),
     Break(
         "a model's name stands in the atlas's title as it is",
         "analysis/pages/atlas.py",
-        "escape(f\"Atlas of {' and '.join(draw.printable(a.name) for a in atlases)}\")",
-        "' and '.join(a.name for a in atlases)",
+        "escape(filled('Atlas of {names}', names=names))",
+        "filled('Atlas of {names}', names=' and '.join(a.name for a in atlases))",
     ),
     Break(
         "a token in the atlas turns the direction of a line",
@@ -5371,7 +5371,7 @@ BREAKS = [
     Break(
         "a strongest key of another sentence is packed into the atlas",
         "analysis/pages/atlas.py",
-        "is_key.any() and (not 0 <= offsets.min() <= offsets[is_key].max(initial=0) < NOWHERE)",
+        "(offsets[index >= 0] < 0).any() or offsets.max() >= longest",
         "False",
     ),
     Break(
