@@ -18,7 +18,7 @@ from minitx import analysis
 from minitx.analysis.machine.files import write
 from minitx.lessons.sphinx import STRICT
 
-from . import gallery, links, notebooks, reference
+from . import gallery, links, notebooks, reference, works
 from .cache import Kept
 
 HERE = Path(__file__).parent
@@ -114,6 +114,7 @@ def written(source, outcomes):
     notebooks.write_indices(source)
     shutil.copy(ROOT / "analysis/example.svg", source)
     reference.write_pages(source)
+    works.write_page(source)
     return source
 
 

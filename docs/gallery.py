@@ -14,6 +14,8 @@ from minitx.analysis.machine.files import write
 from minitx.analysis.machine.language import count
 from minitx.analysis.pages import glossary, parts
 
+from . import works
+
 MODEL = "tiny-roberta"
 # experiment -> the model that has what it needs
 OTHERS = {"alignment": "tiny-bart"} | dict.fromkeys(("attribute", "heads"), "tiny-induction")
@@ -64,7 +66,7 @@ def page(experiment, run):
         body += ["## How to read the figure", html(f"<p>{link(experiment.look)}</p>")]
     body += ["## The numbers, and what chance gives", html(numbers(run["headline"], link))]
     if experiment.published:
-        where = f" ({escape(experiment.figure)})" if experiment.figure else ""
+        where = f" ({works.link(experiment.figure)})" if experiment.figure else ""
         text = f"<p>{link(experiment.published)}{where}</p>"
         body += ["## What was published", html(text)]
     body += ["## Run it", run_it(experiment), "## Options", options(experiment)]

@@ -28,14 +28,16 @@ HEADINGS = {
         "Each takes 15 to 30 minutes and stands alone: a question, an experiment to run and "
         "change, a picture, what chance would give, and exercises with a check. You need matrices "
         "and Python, no transformers. `minitx lesson` lists them, `minitx lesson 1` opens the "
-        "first, and each page offers its notebook.",
+        "first, and each page offers its notebook. Printed, a page is a handout of two to five "
+        "sheets; what is folded stays out.",
     ),
     "ja": (
         "レッスン",
         "それぞれ 15 分から 30 分で、ほかを読んでいなくても始められます。"
         "問い、動かして変える実験、図、偶然ならどうなるか、答え合わせのできる練習問題からなります。"
         "必要なのは行列と Python だけで、トランスフォーマーの知識は要りません。"
-        "`minitx lesson 1 --lang ja` で最初のレッスンが開きます。",
+        "`minitx lesson 1 --lang ja` で最初のレッスンが開きます。"
+        "ページを印刷すると 2〜5 枚の配布資料になり、たたまれた部分は省かれます。",
     ),
 }
 

@@ -214,7 +214,7 @@ register(
     published="In roberta-base 5 to 20 directions of each layer are highly correlated with the "
     "position table, fewer and less so in deeper layers (Yamamoto and Matsuzaki, 4.1.2 and figure "
     "4), on 200 documents that the directions were fitted to.",
-    figure="figure 4",
+    figure="EMNLP, figure 4",
     least_documents=6,
     numbers="""
         mean by layer_names: mean canonical correlation of the stream with the components of the

@@ -355,7 +355,7 @@ register(
         "neighbour; with words shuffled it stays: adjacency is built on words and positions "
         "(Yamamoto and Matsuzaki, figures 9 and 11 and section 5)."
     ),
-    figure="figure 9, figure 11",
+    figure="EMNLP, figures 9 and 11",
     numbers="""
         fact n_directed: heads with a direction on the text: {profiles.DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset on

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import rooms
 
-from docs import build, cache, gallery, notebooks, reference
+from docs import build, cache, gallery, notebooks, reference, works
 from minitx import analysis
 from minitx.analysis import commands
 from minitx.analysis.pages import glossary
@@ -146,3 +146,22 @@ def test_pages_name_no_place_of_their_making():
     for path in TEXTS.values():
         assert not re.search(r"/(home|work|tmp|root)/", path.read_text(encoding="utf-8")), path
     assert Path(build.OUT).relative_to(rooms.ROOT).as_posix() == "docs/_build"
+
+
+def test_each_figure_of_a_source_leads_to_its_work_and_back(tmp_path):
+    works.write_page(tmp_path)
+    page = (tmp_path / "cite.md").read_text(encoding="utf-8")
+    for name, experiment in analysis.EXPERIMENTS.items():
+        if experiment.figure:
+            work = works.work_of(experiment.figure)
+            assert f"](gallery/{name}.md)" in page
+            assert f"cite.html#{work.name}" in works.link(experiment.figure)
+    assert page.count("\n(") == len(works.WORKS) and "@software{minitx," in page
+    with pytest.raises(ValueError, match="'plate 1' is a figure of none of paper, emnlp"):
+        works.work_of("plate 1")
+
+
+def test_the_contents_have_the_four_parts_of_documentation():
+    index = TEXTS["index.md"].read_text(encoding="utf-8")
+    parts = re.findall(r"^:caption: (.*)$", index, re.M)
+    assert parts == ["Tutorial", "How-to", "Explanation", "Reference", "日本語"]
