@@ -16,6 +16,19 @@ from ..texts import corpus, formats
 from . import flags, inputs
 
 FILE = "atlas.html"
+COUNTED = (
+    "sentences, or pictures, to read (200 sentences, or all of a text that has fewer; at most "
+    "64 pictures; 0: all)"
+)
+NUMBERS = (
+    ("--sentences", None, COUNTED),
+    ("--tokens", 0, "tokens of a sentence, at most (64, or the model's longest)"),
+    ("--seed", 0, "of what is drawn and shuffled (0)"),
+)
+BESIDE_PCA = (
+    "beside PCA: tsne, umap, and in three dimensions tsne3, umap3, joined by commas; they need "
+    "a package, take long, and are kept"
+)
 WRITTEN = "{path} written: {size:.2f} MB in {seconds:.1f} s; open it in a browser"
 ALIKE = "No head's plane differs from the whole space beyond chance."
 NEAR = (
@@ -34,25 +47,13 @@ def declare(commands):
     command.add_argument("--text", default="sample", metavar="FILE", help=about)
     about = "token ids in place of a text: a file with one sentence a line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
-    counted = (
-        "sentences, or pictures, to read (200 sentences, or all of a text that has fewer; at most "
-        "64 pictures; 0: all)"
-    )
-    for name, default, about in (
-        ("--sentences", None, counted),
-        ("--tokens", 0, "tokens of a sentence, at most (64, or the model's longest)"),
-        ("--seed", 0, "of what is drawn and shuffled (0)"),
-    ):
+    for name, default, about in NUMBERS:
         command.add_argument(name, type=int, default=default, metavar="N", help=about)
     for name, kind in (("distance", joint_fit.Distance), ("scope", joint_fit.Scope)):
         choices, about = get_args(get_args(kind)[0]), get_args(kind)[1]
         about = f"{about} ({choices[0]})"
         command.add_argument(f"--{name}", choices=choices, default=choices[0], help=about)
-    about = (
-        "beside PCA: tsne, umap, and in three dimensions tsne3, umap3, joined by commas; they need "
-        "a package, take long, and are kept"
-    )
-    command.add_argument("--projection", default="pca", metavar="NAMES", help=about)
+    command.add_argument("--projection", default="pca", metavar="NAMES", help=BESIDE_PCA)
     about = "a file with a word, a tab and its class in each line, to colour points by"
     command.add_argument("--word-classes", default="", metavar="FILE", help=about)
     about = "a second model beside the first, on the same text or on that of --beside-text"
@@ -72,12 +73,14 @@ def run(arguments):
     for name, text in pairs:
         check(models[name], name, text)
     folder = inputs.folder(arguments, "atlas")
+    titles = titles_of(pairs)
     key = settings.key(stated(pairs, models, how))
     computed = []
     with stream.resumable(folder, "atlas", key, arguments.resume) as kept:
         for number, (name, text) in enumerate(pairs):
             part = heads.Part(kept, f"atlas {number}") if number else kept
-            computed.append(atlas.compute(models[name], text, how, part, name))
+            each = atlas.compute(models[name], text, how, part, name)
+            computed.append(each._replace(name=titles[number]))
         size = page.write(computed[0]._replace(beside=(*computed[1:], None)[0]), folder / FILE)
     show(computed, folder / FILE, size, time.monotonic() - start)
 
@@ -93,6 +96,12 @@ def pairs_of(arguments):
     for _, each in pairs:
         formats.valid(each, "--text")
     return pairs
+
+
+def titles_of(pairs):
+    """What each atlas is called: its model, and its text where two are of one model."""
+    is_one = len({name for name, _ in pairs}) < len(pairs)
+    return [f"{name}, {formats.shown(text)}" if is_one else name for name, text in pairs]
 
 
 def how_of(arguments):

@@ -27,6 +27,16 @@ def test_two_models_stand_on_one_page(tmp_path, capsys):
     assert not [*tmp_path.glob(".atlas*.state.npz")]
 
 
+def test_two_texts_of_one_model_are_told_apart(tmp_path, capsys):
+    command = ["atlas", "tiny-roberta", "--sentences", "3", "--beside-text", "dates"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    for name in ("tiny-roberta, 'sample': All 3", "tiny-roberta, 'dates': All 3"):
+        assert name in said
+    page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
+    assert "<title>Atlas of tiny-roberta, &#x27;sample&#x27; and tiny-roberta, " in page
+
+
 WRONG = {
     "--sentences is -1; wanted 0 or more": ["--sentences", "-1"],
     "--text a.txt and --ids b.txt: wanted one of them": ["--text", "a.txt", "--ids", "b.txt"],

@@ -211,6 +211,9 @@ def test_flags_filter_the_heads(page):
     expect(page.locator(".thumb.out")).to_have_count(5)
     flags.get_by_role("button").click()
     expect(head(page, "L0H1")).to_have_attribute("aria-selected", "true")
+    title, bar = page.get_by_role("heading", name="L0H1"), page.locator("#choose")
+    end = bar.evaluate("bar => bar.getBoundingClientRect().bottom")
+    assert title.bounding_box()["y"] >= end - 1  # not under the bar that stays
     expect(page.locator(".about").first).to_contain_text("looks at the same token")
 
 
@@ -355,6 +358,29 @@ def test_two_atlases_side_by_side(open_page, tmp_path):
     page.get_by_role("radio", name="the other").check()
     expect(ready(page).locator(".grid")).to_have_count(1)
     expect(page.locator(".grid").get_by_role("option")).to_have_count(2)
+
+
+def test_two_atlases_stand_in_line_and_are_told_in_words(open_page, tmp_path):
+    """Their large pictures begin at one height, though one grid is lower; flags name theirs."""
+    path = tmp_path / "two.html"
+    second = atlases.atlas(4, 5, 1, 2, name="the other", seed=2)
+    atlas.write(atlases.atlas(beside=second, L=4), path)
+    page = ready(open_page(path))
+    page.get_by_label("both, side by side").check()
+    ready(page)
+    tops = [page.locator(".cloud").nth(n).bounding_box()["y"] for n in (0, 1)]
+    assert abs(tops[0] - tops[1]) < 1
+    expect(page.locator("#summary")).to_contain_text("the other: 2 heads in 1 layers.")
+    expect(page.locator("#flags tbody tr")).to_have_count(6)
+    page.get_by_role("button", name="the other, L0H1").first.click()
+    expect(head(page, "L0H1", run=1)).to_have_attribute("aria-selected", "true")
+
+
+def test_a_search_moves_nothing_but_its_points(page):
+    """What it says has its line before: the page below stands still, and is not laid out anew."""
+    before = cloud(page).bounding_box()
+    find(page, "the")
+    assert cloud(page).bounding_box() == before
 
 
 def test_an_encoder_decoder_has_three_spaces(open_page, tmp_path):

@@ -52,9 +52,12 @@ class WebGLDrawer {
   }
 
   draw(cloud, isNew) {
-    const {points, matrix, view, scale, size: [width, height]} = cloud, pixels = density();
-    this.renderer.setPixelRatio(pixels);
-    this.renderer.setSize(width, height, false);
+    const {points, matrix, view, scale, size: [width, height]} = cloud, pixels = density(), size = [width, height, pixels].join();
+    if (size !== this.size) {  // a new size is a new buffer, also where it is the old one
+      this.renderer.setPixelRatio(pixels);
+      this.renderer.setSize(width, height, false);
+      this.size = size;
+    }
     if (isNew) this.fill(points);
     const values = {across: matrix.slice(0, 3), up: matrix.slice(3), middle: [view.x, view.y],
                     scale: [2 * scale / width, 2 * scale / height], dim: pixels * sizeOf(cloud, false),
