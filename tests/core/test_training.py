@@ -95,6 +95,16 @@ def test_what_is_fixed_stays():
     assert (begin.tensors()["transformer.wpe.weight"] == 0.5).all()
 
 
+def test_types_of_words_are_told_to_gradients():
+    begin = start.start({**ROBERTA, "type_vocab_size": 2}, 0, "float64")
+    loop = Loop(begin, None, trained.loop_of("roberta").how)
+    words = np.array([[0, 9, 4, 8, 2]])
+    targets = np.array([[-100, -100, 7, -100, -100]])
+    for types, is_read in (([[0, 0, 1, 1, 1]], True), ([[0, 0, 0, 0, 0]], False)):
+        slopes = loop.slopes_of(batches.Batch(words, targets, {"types": np.array(types)}))
+        assert slopes["W_type"][1].any() == is_read
+
+
 def test_a_start_is_drawn():
     """By the seed; gains 1, biases 0; writers smaller where nothing norms the stream between."""
     begin = start.start({**GPT2, "n_embd": 64, "initializer_range": 0.1}, 5, "float32")
