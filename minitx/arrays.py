@@ -48,6 +48,8 @@ class Weights(Arrays):
 class Layer(Arrays):
     """The arrays of one layer. In a decoder `.cross` has those of cross-attention."""
 
+    __slots__ = ("_known",)  # a SideBySide, which vars(layer), copies and pickles leave out
+
     index: int  # the layer's number
     W_Q: np.ndarray  # [D A]
     b_Q: np.ndarray
@@ -78,6 +80,9 @@ class Layer(Arrays):
     ln2_b: np.ndarray
     attn_out_w: np.ndarray  # [D]: of the norm of what attention writes
     mlp_out_w: np.ndarray  # [D]
+
+    def __getstate__(self):
+        return vars(self)
 
 
 class Cross(Arrays):

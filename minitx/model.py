@@ -40,6 +40,7 @@ from .kernels import (
 )
 from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, places, position_rows, token_numbers, turned
+from .side_by_side import qkv
 from .threads import passes
 
 Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
@@ -216,8 +217,10 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     turn = None
     if place.angle is not None:
         turn = partial(turned, angle=hook("pos_angle", place.angle), scale=place.scale)
-    q = queries(x, w, cfg, hook, turn)
-    k, v = keys_values(x, w, cfg, hook, turn)
+    products = qkv(x, w)
+    q = placed("q", next(products), w, cfg, hook, turn)
+    k = placed("k", next(products), w, cfg, hook, turn)
+    v = hook("v", split_heads(next(products), cfg))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
     attn_bias = place.bias
@@ -235,19 +238,19 @@ def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
     return hook("out", attention(q, k, v, w, source.bias, cfg, hook))
 
 
-def queries(x, w, cfg, hook, turn=None):  # [B T D] -> [B H T d]
+def queries(x, w, cfg, hook):  # [B T D] -> [B H T d]
     """What each token asks for."""
-    return placed("q", linear(x, w.W_Q, w.b_Q), w, cfg, hook, turn)
+    return placed("q", linear(x, w.W_Q, w.b_Q), w, cfg, hook)
 
 
-def keys_values(x, w, cfg, hook, turn=None):  # [B S D] -> [B G S d] twice
+def keys_values(x, w, cfg, hook):  # [B S D] -> [B G S d] twice
     """What queries are compared with, and what is read where they match."""
-    k = placed("k", linear(x, w.W_K, w.b_K), w, cfg, hook, turn)
+    k = placed("k", linear(x, w.W_K, w.b_K), w, cfg, hook)
     v = hook("v", split_heads(linear(x, w.W_V, w.b_V), cfg))
     return k, v
 
 
-def placed(name, x, w, cfg, hook, turn):  # [B T A] -> [B H T d]
+def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
     """Queries or keys, normed and turned by their place (positions.py).
 
     All heads are normed together (OLMo 2), or each by itself (Qwen3).

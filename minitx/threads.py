@@ -105,7 +105,9 @@ def product_step(rows, W):  # [N D], [D M]
     """How many of the M output features of rows W are computed in one call."""
     D, n_features = W.shape
     n_rows = len(rows)
-    step = even_step(n_features, PIECE / D)
+    step = n_features
+    if W.size > PIECE:
+        step = even_step(n_features, PIECE / D)
     if n_rows >= SPLIT_ROWS:
         return min(step, max(FEATURES, n_features // count()))
     if 2 <= n_rows <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not

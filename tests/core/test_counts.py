@@ -4,6 +4,7 @@ Bounds are formulas of the sizes; a comment beside each says what was measured. 
 products, only the work asked for, memory of a pass, weights.
 """
 
+import copy
 import mmap
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,8 @@ from counting import (
 )
 
 import minitx
-from minitx import kernels
+from minitx import kernels, side_by_side
+from minitx.arrays import Layer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 MATRICES = "W_Q", "W_K", "W_V", "W_O", "W_in", "W_out"
@@ -96,11 +98,11 @@ def test_only_attention_grows_with_the_past(models, products):
     assert few == many and long - short == model.config.n_layers * 2 * 490 * model.config.d_model
 
 
-@pytest.mark.parametrize("B", [1, 4])  # a text, or four beams
-def test_a_token_calls_few_functions(B):
+@pytest.mark.parametrize("B, most", [(1, 2360), (4, 2530)])  # a text, or four beams
+def test_a_token_calls_few_functions(B, most):
     """What Python itself costs a token, in 12 layers as GPT-2 has them."""
-    model = sized(CAUSAL, L=12, D=60)
-    cache = minitx.Cache()
+    gpt2, cache = minitx.load("tiny-gpt2"), minitx.Cache()
+    model = replace(gpt2, layers=tuple(islice(cycle(gpt2.layers), 12)))
     minitx.forward(model, tiny.ids(model, B, 20), cache=cache)
 
     def step():
@@ -108,9 +110,36 @@ def test_a_token_calls_few_functions(B):
         minitx.logits(model, x)
 
     step()  # imports and caches
-    # measured 2,458; 3,540 when a product in one piece passed through Chunks, and heads that share
-    # no keys were grouped
-    assert calls(step) <= 2550
+    # measured 2,263 and 2,445; 3,540 when a product in one piece passed through Chunks, heads that
+    # share no keys were grouped, and W_Q, W_K and W_V each had a product of one row
+    assert calls(step) <= most
+
+
+def test_matrices_side_by_side_have_one_product_for_one_token(products):
+    """As GPT-2's file has them; several tokens have three, so that a run may end with queries."""
+    model = minitx.load("tiny-gpt2")
+    for T, n in (1, 6), (2, 8):
+        products.clear()
+        minitx.forward(model, tiny.ids(model, 1, T))
+        assert len(products) == n * model.config.n_layers
+
+
+def test_matrices_side_by_side_are_those_of_the_layer():
+    model = minitx.load("tiny-gpt2")
+    layer, token = model.layers[0], tiny.ids(model, 1, 1)
+    assert np.shares_memory(side_by_side.matrices(layer)[0], layer.W_K)
+    apart = copy.deepcopy(layer)
+    assert side_by_side.matrices(apart) is None
+    copied = replace(model, layers=(apart, *model.layers[1:]))
+    before = minitx.forward(model, token)
+    assert np.array_equal(minitx.forward(copied, token), before)  # the same bits
+    for name in "W_V", "b_V":  # a token that sees itself alone has them all
+        changed = Layer(**vars(layer))
+        side_by_side.matrices(changed)
+        setattr(changed, name, 2 * getattr(layer, name))
+        assert side_by_side.matrices(changed) is None, name
+        other = replace(model, layers=(changed, *model.layers[1:]))
+        assert not np.array_equal(minitx.forward(other, token), before), name
 
 
 # --- only the work asked for ---
@@ -205,6 +234,7 @@ def test_what_is_captured_is_not_copied(models, monkeypatch):
     for name in ("linear", "softmax_", "matmul_heads", "normalise"):
         kernel = getattr(minitx.model, name)
         monkeypatch.setattr(minitx.model, name, partial(recorded, kernel))
+    monkeypatch.setattr(side_by_side, "linear", minitx.model.linear)
     trace = minitx.run(model, tiny.ids(model, 2, 9), COMPUTED)
     for key, x in trace.items():
         assert any(np.shares_memory(x, y) for y in results), key

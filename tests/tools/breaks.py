@@ -3556,14 +3556,14 @@ BREAKS = [
     Break(
         "keys are not turned",
         MODEL,
-        "keys_values(x, w, cfg, hook, turn)",
-        "keys_values(x, w, cfg, hook)",
+        "placed('k', next(products), w, cfg, hook, turn)",
+        "placed('k', next(products), w, cfg, hook)",
     ),
     Break(
         "queries are not turned",
         MODEL,
-        "queries(x, w, cfg, hook, turn)",
-        "queries(x, w, cfg, hook)",
+        "placed('q', next(products), w, cfg, hook, turn)",
+        "placed('q', next(products), w, cfg, hook)",
     ),
     Break(
         "an edit of the angles is lost",
@@ -6095,5 +6095,29 @@ BREAKS = [
         "weights/training/zoo_measure.py",
         'self.rows(arrays["W_pos"][config.offset :], n, how)',
         'self.rows(arrays["W_pos"], n, how)',
+    ),
+    Break(
+        "a layer whose matrices were changed multiplies by those that it had",
+        "minitx/side_by_side.py",
+        "known is None or not all(map(operator.is_, known.parts, parts))",
+        "known is None",
+    ),
+    Break(
+        "a copy of a layer has the view of the layer's matrices",
+        "minitx/arrays.py",
+        "return vars(self)",
+        "return vars(self), {'_known': self._known}",
+    ),
+    Break(
+        "matrices whose biases lie apart are multiplied without a bias",
+        "minitx/side_by_side.py",
+        "(b is None and has_biases)",
+        "False",
+    ),
+    Break(
+        "one token has three products where one would do",
+        "minitx/side_by_side.py",
+        "together is None",
+        "True",
     ),
 ]

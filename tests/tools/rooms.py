@@ -53,6 +53,7 @@ INSIDE = {
     "minitx.memory": 0,
     "minitx.activations": 0,
     "minitx.kernels": 0,
+    "minitx.side_by_side": 0,
     "minitx.config": 0,
     "minitx.heads": 0,
     "minitx.japanese": 0,

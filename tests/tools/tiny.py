@@ -133,7 +133,7 @@ def with_weights(model, layers=(), **arrays):
     `W_pos=...` in the model, `layers={0: {"W_O": ...}}` in a layer.
     """
     changes = dict(layers)
-    new = [SimpleNamespace(**vars(layer) | changes.get(layer.index, {})) for layer in model.layers]
+    new = [type(w)(**vars(w) | changes.get(w.index, {})) for w in model.layers]
     weights = SimpleNamespace(**vars(model.weights) | arrays)
     return replace(model, weights=weights, layers=tuple(new))
 
