@@ -70,7 +70,7 @@ function coloursBy({names, inTurn, isSides, isOpen, low, high, label}) {
   const of = colour => { const {r, g, b} = d3.rgb(colour); return [r, g, b]; };
   if (names) {
     const own = isSides ? [colours().query, colours().key] : d3.range(256).map(k => KINDS[k % KINDS.length]);
-    if (isOpen) own[names.length - 1] = colours().soft;  // the rest, which has no class, stands back
+    if (isOpen) own[names.length - 1] = d3.interpolateRgb(colours().soft, colours().line)(0.7);  // the rest, which has no class, stands back
     return {colours: own.map(of), legend: {names: names.slice(0, KIND_MOST), inTurn, own}};
   }
   return {colours: d3.range(256).map(k => of(place(k, 256))), legend: {low, high, label}};
