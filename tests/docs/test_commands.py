@@ -40,7 +40,7 @@ WORDS = {  # what a line may say -> what is there to run
     "s3://bucket/corpus/*.parquet": "corpus/*.jsonl",
 }
 OF_A_LINE = {  # the same, where one line means something else
-    "minitx train config.json --text dates.txt --steps 2000 --out my-dates": {
+    "minitx train config.json --text dates.txt --steps 400 --batch 16 --rate 0.01 --out my-dates": {
         "config.json": "tiny-gpt2",
         "dates.txt": "my-texts/a.txt",
     },

@@ -119,9 +119,10 @@ function drawStream(i) {
   line(svg, places, data.cca_null.map(row => row[row.length - 1]), 1, "null");
   for (let layer = 0; layer < layers; layer++) {
     const values = data.cca.map(row => row[layer]), name = say(layer < layers - 1 ? `before layer ${layer}` : "output");
-    line(svg, places, values, 1, COLOURS[layer % COLOURS.length]);
-    svg.append(make("text", {x: LEFT + 4, y: y(0) - 6 - 14 * (layers - 1 - layer), "font-size": 11},
-                    `${name}: ${values[i].toFixed(2)}`));
+    const colour = COLOURS[layer % COLOURS.length], foot = y(0) - 6 - 14 * (layers - 1 - layer);
+    line(svg, places, values, 1, colour);
+    svg.append(make("line", {class: colour, x1: LEFT + 4, x2: LEFT + 18, y1: foot - 4, y2: foot - 4}));
+    svg.append(make("text", {x: LEFT + 23, y: foot, "font-size": 11}, `${name}: ${values[i].toFixed(2)}`));
   }
   cursor(svg, i);
   show("of-stream", svg);
