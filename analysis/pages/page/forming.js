@@ -4,7 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const steps = data.steps, last = steps.length - 1;
 const slider = document.getElementById("step"), play = document.getElementById("play");
-const WIDTH = 340, HEIGHT = 190, LEFT = 40, RIGHT = 8, TOP = 12, BOTTOM = 30;
+const WIDTH = 340, HEIGHT = 190, LEFT = 40, RIGHT = 18, TOP = 12, BOTTOM = 30;
 const COLOURS = ["blue", "orange", "third"], MILLISECONDS = 450;
 
 const at = step => Math.log1p(step) / Math.log1p(steps[last]);  // a place of steps, 0 to 1
