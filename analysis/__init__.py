@@ -39,12 +39,12 @@ def run(
     client: Any = None,
     **options: str | float | PathLike[str],
 ) -> Result:
-    """Run an experiment on a model; in a notebook the Result shows itself.
+    """Run an experiment on a model; in a notebook the Result displays itself.
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
     options: as for the command, such as `documents=20`; those not given have their defaults.
     client: of a Dask cluster whose workers measure the documents.
-    `side="encoder"`, "decoder" or "cross" says what to read of an encoder-decoder. If
+    `side="encoder"`, "decoder" or "cross" selects the part of an encoder-decoder. If
     arrays of a Model differ from its files, the Result's settings name them under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.

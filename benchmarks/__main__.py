@@ -82,7 +82,7 @@ def named(word):
     cases = [case for name, case in CASES.items() if name.startswith(word)]
     if not cases:
         raise argparse.ArgumentTypeError(
-            f"no case is or begins with {word!r}; there are: must, {', '.join(CASES)}"
+            f"no case is or begins with {word!r}; available: must, {', '.join(CASES)}"
         )
     return cases
 

@@ -187,6 +187,6 @@ def get(number, language="en"):
     if number not in lessons:
         numbers = ", ".join(map(str, lessons)) or "none"
         raise ValueError(
-            f"there is no lesson {number} in {LANGUAGES[language]}; there is {numbers}"
+            f"there is no lesson {number} in {LANGUAGES[language]}; available: {numbers}"
         )
     return lessons[number]

@@ -69,13 +69,13 @@ def load(
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
-    float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
-    can be looked at but not run. head: the task head that is wanted of several, by the names of
-    `config.task_head`: BERT's own checkpoints hold "masked" and "next_sentence". keep_dtype: all
-    matrices stay in the file, in 16 bits, say, and a piece at a time is read, converted and let go,
-    so that a checkpoint runs in memory that it does not fill; every pass converts again, to the
-    same results, bit for bit. Gradients, tuning and experiments need the arrays in memory. Raises
-    FileNotFoundError or ValueError that says what is wrong.
+    float64 for reference runs. partial: tensors may be missing (model.missing); the others can be
+    read, but the model cannot run. head: the task head to load if there are several, by the names
+    of `config.task_head`: BERT's own checkpoints have "masked" and "next_sentence". keep_dtype: all
+    matrices stay in the file, for example in 16 bits, and are read and converted piece by piece, so
+    that a checkpoint may be larger than memory; every pass converts again, with bit-identical
+    results. Gradients, tuning and experiments need the arrays in memory. Raises FileNotFoundError
+    or ValueError that says what is wrong.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2", dtype="float64")
@@ -110,11 +110,11 @@ def explore(
     beside: str | None = None,
     beside_model: Model | str | _PathLike[str] | None = None,
 ) -> "_Page":
-    """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
+    """A page that shows every head on one text, for notebooks; `.save(path)` writes a file.
 
     model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
-    pixels. target: of an encoder-decoder, which reads the text as its source, what it says of it,
-    by default its own greedy output; the page has encoder, decoder and cross-attention.
+    pixels. target: the output of an encoder-decoder, which reads the text as its source; by default
+    its greedy output; the page has encoder, decoder and cross-attention.
     beside, beside_model: a second text, a second model, or both, beside the first; the page shows
     the difference where both have as many heads and tokens.
     The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in the

@@ -108,9 +108,9 @@ class Model(show.Shown):
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.tokenizer`: text to ids and back. `.encoder`: the Model of an encoder-decoder's encoder, whose
     tokenizer is that of the source; None in a single stack. `.text`: the Model of CLIP's text side;
-    the model itself is that of pictures, which `.preprocessor` makes ready.
+    the model itself is that of pictures, which `.preprocessor` prepares.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
-    lacks; they are None, and the model has weights to look at but cannot run.
+    lacks; they are None, and the model's weights can be read but it cannot run.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

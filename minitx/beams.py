@@ -39,7 +39,7 @@ class Width(NamedTuple):
             )
         if self.num_beams > 1 and temperature:
             text = f"num_beams={self.num_beams} and temperature={temperature}"
-            raise ValueError(f"{text}; beam search draws nothing: wanted one of them")
+            raise ValueError(f"{text}; beam search does not sample: wanted one of them")
 
 
 class Beams(NamedTuple):

@@ -237,7 +237,7 @@ class Stored:
             return self.missing.setdefault(name)
         close = [self.in_file[near] for near in difflib.get_close_matches(name, self.tensors, 3)]
         close = close or listing(self.in_file.values())
-        raise ValueError(f"no tensor for {ours}: wanted {name!r}; near to it: {close}")
+        raise ValueError(f"no tensor for {ours}: wanted {name!r}; closest: {close}")
 
     def unused(self, family):
         """Names that nobody asked for. Raises ValueError for one inside the layers."""

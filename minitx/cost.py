@@ -21,7 +21,7 @@ def cost(
     source: Texts | Ids | None = None,
     types: ArrayLike | None = None,
 ) -> int:
-    """Bytes that the trace of `run(model, text, keep, source=source, types=types)` would hold.
+    """Size in bytes of the trace of `run(model, text, keep, source=source, types=types)`.
 
     All points of a short text, and the queries alone:
 

@@ -9,9 +9,9 @@ LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 
 
 def check(model: Model) -> None:
-    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
+    """Raise ValueError that names every weight with NaN or infinity. Reads the whole file.
 
-    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.
+    The same holds for numbers beyond 1e10: in float32 their products overflow within a layer.
 
     A sound checkpoint:
 

@@ -71,21 +71,22 @@ def generate(
 
     prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
     different lengths -> one array of ids for each prompt, without padding.
-    source: what an encoder-decoder reads, in the same forms; its prompt may then be left out: the
+    source: the input of an encoder-decoder, in the same forms; its prompt then defaults to the
     start token. The encoder runs once.
     valid: [B T] bool, False on padding, which must be on the left.
-    temperature: 0 takes the likeliest token; else one is drawn from softmax(logits / temperature),
-    among the top_k likeliest and the smallest set with probability top_p (Holtzman et al. 2020).
-    seed: the same seed draws the same tokens.
-    stop: a token id that ends a row; in an array, ended rows are filled up with it. In an
-    encoder-decoder it is the model's own end token unless another is given.
-    num_beams: with more than 1, beam search (beams.py): the best of so many continuations, ranked
-    by sum of log-probabilities / length ** length_penalty. early_stopping: a text is done as soon
-    as num_beams continuations have ended, though an open one might still be better.
-    In an encoder-decoder the folder's settings, in generation_config.json or else config.json, say
-    what begins and ends a text, which tokens are forced there, and which single tokens never come
-    (bad_words_ids). Its num_beams, length_penalty, min_length and no_repeat_ngram_size are not
-    read: the first two are arguments, the others are not computed.
+    temperature: 0 takes the most probable token; otherwise one is sampled from softmax(logits /
+    temperature), among the top_k most probable and the smallest set with probability top_p
+    (Holtzman et al. 2020).
+    seed: the same seed samples the same tokens.
+    stop: a token id that ends a row; in an array, ended rows are padded with it. In an
+    encoder-decoder the default is the model's end token.
+    num_beams: more than 1 means beam search (beams.py) with this number of continuations, ranked by
+    sum of log-probabilities / length ** length_penalty. early_stopping: a text is finished as soon
+    as num_beams continuations have ended, even if an open one could still be better.
+    In an encoder-decoder the folder's settings, in generation_config.json or else config.json,
+    determine the start and end tokens, forced tokens, and banned single tokens (bad_words_ids). Its
+    num_beams, length_penalty, min_length and no_repeat_ngram_size are not read: the first two are
+    arguments, the others are not supported.
     Raises ValueError if the prompt or n do not fit the model.
 
     >>> import minitx

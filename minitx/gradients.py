@@ -48,10 +48,9 @@ WITH_LOSS = (
 class Gradients(show.Shown, Mapping[Key, np.ndarray]):
     """A loss and its gradients: grads.loss in nats, grads["W_pos"], grads["W_Q", 3].
 
-    A mapping from each array or point that was asked for, a name or (name, layer), to an array of
-    the same shape. An array that stands in two places, such as an embedding that is also the output
-    embedding, has one gradient, the whole, under each of its names. `.n_targets`: tokens, or texts,
-    that the loss is the mean of.
+    A mapping from each array or point that was requested, a name or (name, layer), to an array of
+    the same shape. A shared array, such as a tied embedding, has one gradient, the total, under
+    each of its names. `.n_targets`: tokens, or texts, that the loss is the mean of.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -75,7 +74,7 @@ class Gradients(show.Shown, Mapping[Key, np.ndarray]):
     def __getitem__(self, key: Key) -> np.ndarray:
         if key not in self.arrays:
             names = ", ".join(dict.fromkeys(map(name_of, self.arrays)))
-            raise KeyError(f"{key!r} was not asked for; wrt had: {names}")
+            raise KeyError(f"{key!r} was not requested; wrt had: {names}")
         return self.arrays[key]
 
     def __iter__(self) -> Iterator[Key]:
@@ -103,14 +102,13 @@ def gradients(
 ) -> Gradients:
     """Mean cross-entropy of the model's logits at `targets`, and its gradients.
 
-    tokens: as the text of `run`. targets: the id that is wanted in each place [B T], or [T]; -100
-    where none is. They are not shifted: for the next token give tokens[1:]. Where one class is
-    given to a whole text: [B].
+    tokens: as the text of `run`. targets: the target id at each position [B T], or [T]; -100 for
+    none. They are not shifted: for the next token give tokens[1:]. For one class per text: [B].
     wrt: names of arrays ("W_pos", ("W_Q", 3), of an encoder "enc_W_E", of cross-attention
     ("cross_W_Q", 0)) or points ("resid_pre", 0); a name alone means all layers. None: all arrays.
-    edits: as for `run`; an edited point is a constant, so nothing before it gets a gradient by it.
-    The others are those of `forward`. Returns Gradients, in nats, of the model's dtype; frozen or
-    hidden parts get exact zeros. Raises ValueError for a name that this model does not have, a
+    edits: as for `run`; an edited point is a constant, so no gradient passes through it.
+    Other arguments are those of `forward`. Returns Gradients, in nats, of the model's dtype; frozen
+    or hidden parts get exact zeros. Raises ValueError for a name that this model does not have, a
     target outside the vocabulary, or a head whose loss is not a cross-entropy.
     Source: Rumelhart, Hinton & Williams 1986; formulas beside each kernel in derivatives.py.
 
@@ -134,7 +132,9 @@ def gradients(
     wanted = {key: owner.get(key, key) for key in keys}
     edited = expand(list(edits or ()), available, model)
     if "logits" in edited:
-        raise ValueError("edits replace the logits, of which the loss is made; nothing is left")
+        raise ValueError(
+            "edits replace the logits, from which the loss is computed: there are no gradients"
+        )
     options = dict(valid=batch.valid, types=batch.types, positions=positions, mask=mask)
     if source_batch is not None:
         options |= dict(enc_mask=enc_mask, cross_mask=cross_mask, **source_arguments(source_batch))
@@ -195,7 +195,7 @@ def expand_names(names, available, model):
             known = list(dict.fromkeys(map(name_of, available)))
             close = ", ".join(difflib.get_close_matches(str(name_of(key)), known, 3, 0.4)) or "none"
             raise ValueError(
-                f"wrt: this model has no array or point {key!r}; near to it: {close}; "
+                f"wrt: this model has no array or point {key!r}; closest: {close}; "
                 f"it has: {', '.join(known)}"
             )
         expanded |= dict.fromkeys(matches)
@@ -217,13 +217,13 @@ def check_targets(model, targets, valid):  # -> [B T] or [B]
     n_classes = model.weights.W_U.shape[1]
     if head not in WITH_LOSS or n_classes == 1:
         heads = ", ".join(WITH_LOSS)
-        text = f"the loss of a {head!r} head of {n_classes} is no cross-entropy over classes"
+        text = f"the loss of a {head!r} head of {n_classes} is not a cross-entropy over classes"
         raise ValueError(f"{text}; wanted one of: {heads}")
     wanted = valid.shape[:1] if is_pooled(head) else valid.shape
     targets = np.asarray(targets)
     if wanted not in (targets.shape, (1, *targets.shape)):
         given = list(targets.shape)
-        raise ValueError(f"targets are {given}; wanted {list(wanted)}, one for each place")
+        raise ValueError(f"targets are {given}; wanted {list(wanted)}, one for each position")
     counted = targets != UNCOUNTED
     whole_numbers("targets", targets[counted], n_classes)
     if not counted.any():

@@ -146,7 +146,7 @@ class Preprocessor:
         path = next((self.folder / f for f in FILES if (self.folder / f).is_file()), None)
         if path is None:
             raise ValueError(
-                f"{self.folder} has no {FILES[0]}, which says how pictures are made ready"
+                f"{self.folder} has no {FILES[0]}, which describes how to preprocess pictures"
             )
         settings = read_json(path)
         settings = settings.get("image_processor", settings)
@@ -166,7 +166,7 @@ class Preprocessor:
         if array.shape[:2] != picture.size:
             given, wanted = (f"{h} × {w}" for h, w in (array.shape[:2], picture.size))
             text = f"picture {number} is {given} pixels when it is ready; this model reads {wanted}"
-            raise ValueError(f"{text}; minitx.resized(model, …) gives one for another size")
+            raise ValueError(f"{text}; minitx.resized(model, …) returns a model for another size")
         factor = steps.factor if array.dtype == np.uint8 else 1.0
         scaled = (array * factor).astype(np.float32)
         mean, std = (np.array(x, np.float32) for x in (steps.mean, steps.std))
@@ -178,12 +178,10 @@ def steps_of(settings):
     name = settings.get("image_processor_type") or settings.get("feature_extractor_type") or "ViT"
     kind = next((kind for kind in DEFAULTS if str(name).startswith(kind)), None)
     if kind is None:
-        raise ValueError(
-            f"image_processor_type is {name!r:.80}; computed are {', '.join(DEFAULTS)}"
-        )
+        raise ValueError(f"image_processor_type is {name!r:.80}; supported: {', '.join(DEFAULTS)}")
     given = DEFAULTS[kind] | {key: x for key, x in settings.items() if x is not None}
     if given.get("do_pad"):
-        raise ValueError("do_pad is true, which is not computed")
+        raise ValueError("do_pad is true, which is not supported")
     shortest, size = resizing(given, square=kind in ("ViT", "DeiT"))
     crop = pair(given["crop_size"]) if given.get("do_center_crop") else None
     resample = given["resample"]
@@ -206,7 +204,7 @@ def resizing(given, square):
         size = {"shortest_edge": size}
     if isinstance(size, dict) and "shortest_edge" in size:
         if size.get("longest_edge"):
-            raise ValueError("size has a longest_edge, which is not computed")
+            raise ValueError("size has a longest_edge, which is not supported")
         return side(size["shortest_edge"]), None
     return 0, pair(size)
 
@@ -246,7 +244,9 @@ def checked(image, channels, number):
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind != "f" or not (array.min() >= 0 and array.max() <= 1):
-        raise ValueError(f"picture {number} is {array.dtype}, its numbers not so; wanted {wanted}")
+        raise ValueError(
+            f"picture {number} is {array.dtype}, with numbers out of range; wanted {wanted}"
+        )
     return array
 
 

@@ -27,19 +27,19 @@ def from_transformers(
     dtype: DTypeLike = "float32",
     head: str | None = None,
 ) -> Model:
-    """Model from one that Hugging Face transformers holds in memory; its arrays are copies.
+    """Model from a Hugging Face transformers model in memory; its arrays are copies.
 
     model: a PreTrainedModel of a type that `load` reads. tokenizer: its fast tokenizer, if text is
-    wanted; without one the model takes token ids. dtype, head: as for `load`. What happens to the
-    library's model afterwards changes nothing here. Raises ValueError for another object, weights
-    that are quantised or not in memory, and whatever `load` refuses.
+    wanted; without one the model takes token ids. dtype, head: as for `load`. Later changes of the
+    library's model have no effect here. Raises ValueError for another object, weights that are
+    quantised or not in memory, and for anything that `load` rejects.
 
         import transformers, minitx
         theirs = transformers.AutoModelForCausalLM.from_pretrained("gpt2")
         model = minitx.from_transformers(theirs, transformers.AutoTokenizer.from_pretrained("gpt2"))
         minitx.run(model, "The dog ran", keep="pattern")
 
-    What is no model is refused:
+    Any other object is rejected:
 
     >>> import minitx
     >>> minitx.from_transformers("gpt2")

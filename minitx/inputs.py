@@ -36,7 +36,7 @@ def as_batch(model, text, valid=None, types=None):
     if not is_text(text):
         return check_batch(model.config, text, valid, types)
     if valid is not None or types is not None:
-        raise ValueError("valid and types go with token ids; a text brings its own")
+        raise ValueError("valid and types are for token ids; a text has its own")
     texts = [text] if isinstance(text, str) else text
     return check_batch(model.config, *model.encode(texts))
 
@@ -50,7 +50,9 @@ def check_source(model, source):
         raise ValueError(f"source given, but this model ({model.config.model_type}) {text}")
     if model.encoder is not None and source is None:
         text = f"this model ({model.config.model_type}) is an encoder-decoder"
-        raise ValueError(f"{text}; it needs source= text or ids, beside the decoder's tokens")
+        raise ValueError(
+            f"{text}; it needs source= text or ids, in addition to the decoder's tokens"
+        )
 
 
 def source_arguments(batch):
@@ -69,7 +71,7 @@ def as_target(model, text, valid, types, source):
     if text is not None and not is_text(text):
         return check_batch(cfg, text, valid, types)
     if valid is not None or types is not None:
-        raise ValueError("valid and types go with token ids; a text brings its own")
+        raise ValueError("valid and types are for token ids; a text has its own")
     if text is None and cfg.task_head not in (None, "causal"):
         rows = [tokens[is_token] for tokens, is_token in zip(source.tokens, source.valid)]
     elif text is None:

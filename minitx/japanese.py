@@ -112,7 +112,7 @@ def _tagger(dictionary, option):
     if dictionary not in DICTIONARIES:
         available = ", ".join(DICTIONARIES)
         raise ValueError(
-            f"mecab_dic of this tokenizer is {dictionary!r:.80}; there are: {available}"
+            f"mecab_dic of this tokenizer is {dictionary!r:.80}; available: {available}"
         )
     try:
         from fugashi import GenericTagger

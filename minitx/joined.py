@@ -12,7 +12,7 @@ def joined(array, tensor, prefix, stored):
     for name in names:
         if name not in stored.tensors:
             whole = prefix + tensor.names[0]
-            raise ValueError(f"{name!r} is missing, which goes with {whole!r}")
+            raise ValueError(f"{name!r} is missing; {whole!r} needs it")
     stored.used.update(names)
     others = [np.asarray(stored.array(name)) for name in names]
     made_of = np.asarray(array), *others

@@ -66,7 +66,7 @@ class Mapped(np.lib.mixins.NDArrayOperatorsMixin):
         return getattr(np.asarray(self), name)
 
     def __reduce__(self):
-        raise TypeError(f"a model cannot be copied or sent: {KEPT}; load it where it is wanted")
+        raise TypeError(f"a model cannot be copied or sent: {KEPT}; load it where it is needed")
 
 
 ARRAY = np.ndarray, Mapped  # what a model's weights are

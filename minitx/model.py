@@ -99,9 +99,9 @@ def forward(
     positions: [T] or [B T], counted from 0; by default each text's valid tokens are counted.
     mask: True where a query may look at a key: bool of a shape that broadcasts to [B H T S], or a
     function of token numbers (q, k) -> bool. enc_mask, cross_mask: the same for an encoder, and
-    for what the decoder sees of the source.
+    for cross-attention.
     cache: a Cache that holds the tokens before these (causal models only), and the source.
-    start: a layer and the stream before it, where that is known; what comes earlier is left out.
+    start: a layer and the stream before it, if known; earlier layers are skipped.
     Raises ValueError for input that the model cannot take.
 
     Padding changes nothing for the tokens before it:
@@ -142,7 +142,7 @@ def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None 
     """What the encoder makes of the source, or what the cache holds of it."""
     if cache is not None and cache.source is not None:
         if source is not None:
-            raise ValueError("the cache holds a source already; give it with the first tokens")
+            raise ValueError("the cache already has a source; give it only with the first tokens")
         return cache.source
     check_source(model, source)
     if source is None:
@@ -239,12 +239,12 @@ def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
 
 
 def queries(x, w, cfg, hook):  # [B T D] -> [B H T d]
-    """What each token asks for."""
+    """Queries of each token."""
     return placed("q", linear(x, w.W_Q, w.b_Q), w, cfg, hook)
 
 
 def keys_values(x, w, cfg, hook):  # [B S D] -> [B G S d] twice
-    """What queries are compared with, and what is read where they match."""
+    """Keys and values of each token."""
     k = placed("k", linear(x, w.W_K, w.b_K), w, cfg, hook)
     v = hook("v", split_heads(linear(x, w.W_V, w.b_V), cfg))
     return k, v
@@ -325,9 +325,9 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
 def final_norm(model: Model, x: np.ndarray, *, hook: Hook = identity) -> np.ndarray:  # [B T D]
     """Residual stream of any layer -> as the task head reads it; `logits` then gives a logit lens.
 
-    A stream that nothing norms before the end (config.pre_norm: GPT-2) goes through ln_final. One
-    that is normed after each addition (BERT) is returned as it is. So this is right in all
-    families, and at the last layer gives the model's own logits:
+    A pre-norm stream (config.pre_norm: GPT-2) goes through ln_final. A post-norm stream (BERT) is
+    returned unchanged. So this is correct for all families, and at the last layer gives the model's
+    own logits:
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -350,12 +350,12 @@ def logits(
 ) -> np.ndarray:
     """Final residual stream [B T D] -> [B T V] over the vocabulary, [B T C] or [B C] over classes.
 
-    x is what `forward` gives; a stream from inside goes through `final_norm` first; if that is left
-    out, nothing here can notice it. A head that gives [B C] reads the first valid token, or the
+    x is the output of `forward`; apply `final_norm` first to the stream of an inner layer: its
+    omission cannot be detected here. A head that gives [B C] reads the first valid token, or the
     last in a causal model, so a padded batch needs `valid` [B T]; heads.py lists all heads. Raises
     ValueError if the checkpoint has no task head.
 
-    The likeliest of 1024 tokens at the masked place:
+    The most probable of 1024 tokens at the masked position:
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

@@ -224,7 +224,7 @@ def _refuse(key, model):
     if not isinstance(name, str) or name not in POINTS:
         close = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
         names = ", ".join(dict.fromkeys(map(name_of, points(model))))
-        raise ValueError(f"unknown point {name!r}; near to it: {close}; this model has: {names}")
+        raise ValueError(f"unknown point {name!r}; closest: {close}; this model has: {names}")
     if name == "logits":
         require_head(model)
     stack, point = stack_of(name, model), POINTS[name]

@@ -11,13 +11,13 @@ A = -0.75  # of the cubic convolution, as in the reference library
 
 
 def resized(model: Model, height: int, width: int) -> Model:
-    """The model for pictures of height × width pixels, positions of patches between the learned.
+    """The model for pictures of height × width pixels, with interpolated positions of patches.
 
     Every patch keeps its size; their number changes. Rows of the table are interpolated down and
-    across by a cubic convolution (Keys 1981), those of class and distillation token stay. It is
-    what the reference library does where a picture's size is not the model's, as that of published
-    DINOv2, which learned from 518 × 518 pixels and whose preprocessor makes 224 × 224.
-    Raises ValueError for a model that reads no pictures, or a size that is no whole number of
+    across by a cubic convolution (Keys 1981), those of class and distillation token stay. The
+    reference library does the same when a picture has another size than the model, as in published
+    DINOv2, which was trained on 518 × 518 pixels and whose preprocessor makes 224 × 224.
+    Raises ValueError for a model that reads no pictures, or a size that is not a whole number of
     patches.
 
     >>> import minitx
@@ -33,7 +33,7 @@ def resized(model: Model, height: int, width: int) -> Model:
     columns = width // picture.width
     new = picture._replace(rows=rows, columns=columns)
     if 0 in (rows, columns) or new.size != (height, width):
-        text = f"{height} × {width} pixels are no whole number of patches"
+        text = f"{height} × {width} pixels are not a whole number of patches"
         raise ValueError(f"{text} of {picture.height} × {picture.width}")
     W_pos = interpolated(np.asarray(model.weights.W_pos), picture, new)
     W_pos.flags.writeable = False

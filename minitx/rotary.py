@@ -102,7 +102,7 @@ def rotary(given, width, n_ctx):
     """
     kind = given.get("rope_type", given.get("type", "default"))
     if kind not in KINDS:
-        raise ValueError(f"rope_type is {kind!r:.80}; computed are {', '.join(KINDS)}")
+        raise ValueError(f"rope_type is {kind!r:.80}; supported: {', '.join(KINDS)}")
     formula, needed, others = KINDS[kind]
     given = {name: value for name, value in given.items() if value is not None}
     share = given.pop("partial_rotary_factor", 1.0)  # gpt_neox.py takes its own beforehand
@@ -113,13 +113,13 @@ def rotary(given, width, n_ctx):
         given.setdefault(LENGTH, n_ctx)
     for name in given:
         if name not in ALWAYS and name not in needed and name not in others:
-            raise ValueError(f"rope_parameters have {name!r:.80}, which {kind!r} does not compute")
+            raise ValueError(f"rope_parameters have {name!r:.80}, which {kind!r} does not support")
     for name in needed:
         if name not in given:
             raise ValueError(f"rope_parameters lack {name!r}, which {kind!r} needs")
     _check_numbers(given)
     if width > WIDEST:
-        raise ValueError(f"{width} features of a head are turned; wanted at most {WIDEST}")
+        raise ValueError(f"{width} features of a head are rotated; wanted at most {WIDEST}")
     omega, scale = formula(
         frequencies(given["rope_theta"], width), others | given | {"width": width}
     )

@@ -12,8 +12,9 @@ def similarity(model: Model, images: Images, texts: Texts) -> np.ndarray:  # [n 
     """exp(logit_scale) cos(picture, text) of n pictures and m texts: the logits per picture.
 
     images: as for `model.encode`, or its rows of numbers. texts: a text, or several, or ids; these
-    end in the token of the end, or are padded behind it by `model.text.encode`.
-    A softmax along an axis says which text, or picture, fits best. Source: Radford et al. 2021.
+    end in the end token, or are padded after it by `model.text.encode`.
+    A softmax along an axis gives the probability of each text, or picture. Source: Radford et al.
+    2021.
     Raises ValueError for a model without one of the two sides.
 
     >>> import minitx

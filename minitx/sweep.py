@@ -20,11 +20,11 @@ def sweep(
     *,
     progress: Callable[[int, int], object] | None = None,
 ) -> np.ndarray:  # [L T] or [L H]
-    """What a run of `text` gives when one piece at a time is taken from a run of `source`.
+    """The measure on `text` when one activation at a time is patched in from a run of `source`.
 
-    A piece is `point` in one layer, at one index of its second axis: a token of the streams
-    (resid_pre, attn_out, mlp_out: [L T]), a head of q, k, v, z or pattern ([L H]). The usual
-    picture subtracts what `text` gives without any patch (Meng et al. 2022, figure 1).
+    A patch is `point` in one layer, at one index of its second axis: a token of the streams
+    (resid_pre, attn_out, mlp_out: [L T]), a head of q, k, v, z or pattern ([L H]). Figures usually
+    subtract the measure without a patch (Meng et al. 2022, figure 1).
     text, source: as for `run`, both with the same number of tokens.
     measure: f(logits) -> number; logits as `run` records them, [B T V].
     progress: f(done, total), called after each of the L x T, or L x H, runs.
@@ -90,5 +90,5 @@ def _number(value):
     """What a measure gave. Raises ValueError if it is more than one number."""
     if np.ndim(value):
         shape = list(np.shape(value))
-        raise ValueError(f"the measure gives an array {shape}; wanted one number for a run")
+        raise ValueError(f"the measure returns an array {shape}; wanted one number per run")
     return value

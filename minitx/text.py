@@ -146,7 +146,7 @@ def check_text(text, name="text"):
     except UnicodeEncodeError as error:
         half = text[error.start]
         wrong = f"has {half!r} at character {error.start}: half of a character (a lone surrogate)"
-        raise ValueError(f"{name} {wrong}; cut texts between characters") from None
+        raise ValueError(f"{name} {wrong}; split texts between characters") from None
 
 
 def _text_and_pair(text):
@@ -226,7 +226,7 @@ def _no_tokenizer(folder):
         return FileNotFoundError(f"{text}; give model.encode(images=…) a path or an array")
     return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
-        "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
+        "source.spm and target.spm, vocab.txt, or spiece.model; available: "
         f"{listing(file.name for file in folder.iterdir())}"
     )
 

@@ -40,7 +40,7 @@ def settled(tokenizer, folder, settings, model_type):
     if kind in BYTES:
         _prefix(tokenizer, settings)
     if kind in BLANKS and settings.get("add_prefix_space", True) is not True:
-        raise ValueError(f"add_prefix_space is off in {folder}; a {kind} is read with it alone")
+        raise ValueError(f"add_prefix_space is off in {folder}; a {kind} is supported only with it")
     named = named_tokens(folder, settings)
     from_vocabulary = not (folder / "tokenizer.json").is_file()
     keep = not (from_vocabulary or "added_tokens_decoder" in settings)

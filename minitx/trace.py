@@ -20,8 +20,8 @@ Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 class Trace(show.Shown, Mapping[Key, np.ndarray]):
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
 
-    A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the
-    model's last; `"q" in trace` says whether queries of any layer were recorded.
+    A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the last;
+    `"q" in trace` is True if queries of any layer were recorded.
     `.tokens` and `.valid` [B T] are the input, `.labels` [B T] its tokens as text. `.source` [B S]
     are those of an encoder-decoder's source, `.source_labels` [B S] the same as text.
 
@@ -148,7 +148,7 @@ def _edited(key, x, edit):
         np.copyto(new, value)
     except (ValueError, TypeError):
         given, wanted = (f"{y.dtype} {list(y.shape)}" for y in (value, x))
-        raise ValueError(f"the edit of {key!r} gives {given}; wanted {wanted}") from None
+        raise ValueError(f"the edit of {key!r} returns {given}; wanted {wanted}") from None
     return new
 
 
@@ -169,14 +169,14 @@ def run(
 ) -> Trace:
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
 
-    text: a text, a list of texts, or token ids [T] or [B T]. In an encoder-decoder it is what the
-    decoder has said so far: ids as they are, a text behind the start token, or None for no more.
-    source: what an encoder-decoder's encoder reads, given in the same ways.
+    text: a text, a list of texts, or token ids [T] or [B T]. In an encoder-decoder it is the
+    decoder's input: ids as given, a text after the start token, or None for the start token alone.
+    source: the input of an encoder-decoder's encoder, in the same forms.
     keep: names, or (name, layer); layer -1 is the last.
     edits: {name or (name, layer): array or f(x) -> array}; points are recorded as edited.
     source_valid, valid, types, positions, mask, enc_mask, cross_mask: as for `forward`.
-    Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
-    a part of one layer. Raises ValueError for a point that the model does not have.
+    Returns a Trace. The pass stops after the last point of `keep` and `edits`: keep=[("q", 0)]
+    costs a part of one layer. Raises ValueError for a point that the model does not have.
 
     The attention of 4 heads between 5 tokens; then the logits without head 0 of every layer:
 

@@ -107,7 +107,7 @@ def raise_interrupt(*arguments, **options):
     "command, said",
     [
         (["trace", "tiny-gpt2", "He went out."], "interrupted"),
-        (["report", "tiny-gpt2"], "interrupted; the same command with --resume goes on"),
+        (["report", "tiny-gpt2"], "interrupted; repeat the command with --resume to continue"),
     ],
 )
 def test_an_interruption_is_one_line(tmp_path, capsys, monkeypatch, command, said):
@@ -136,7 +136,7 @@ def test_a_run_that_ctrl_c_interrupts_goes_on_with_resume(tmp_path):
     process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=100)[1]
     assert process.returncode == 130
-    assert errors == "minitx: interrupted; the same command with --resume goes on\n"
+    assert errors == "minitx: interrupted; repeat the command with --resume to continue\n"
     process = shell("run", "profiles", "tiny-roberta", *options, "--resume")
     assert process.returncode == 0 and "going on after" in process.stderr
 
@@ -396,7 +396,7 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
         ),
         (
             ["run", "attention", "tiny-roberta", "--head", "L99H0"],
-            "'L99H0' is no head of this model",
+            "'L99H0' is not a head of this model",
         ),
         (
             ["run", "profiles", "tiny-roberta", "--text", "missing.txt"],

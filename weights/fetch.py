@@ -70,7 +70,7 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
     if name in [*bundled(), *of_pictures(), *zoo(), *histories()]:
         return find(name)
     if not hub_ids(name):
-        raise ValueError(f"{name!r} is no hub id: wanted NAME or ORG/NAME.{near(name)}")
+        raise ValueError(f"{name!r} is not a hub id; wanted NAME or ORG/NAME.{near(name)}")
     check_revision(revision)
     repo = hub_ids(name)[0]
     record = read_record(repo)

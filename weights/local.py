@@ -106,7 +106,7 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     present = "a folder without config.json" if folder.is_dir() else "no folder"
     at_revision = f" at revision {revision!r}" if revision else ""
     raise FileNotFoundError(
-        f"{str(name)!r} is no bundled model ({', '.join(bundled())}),"
+        f"{str(name)!r} is not a bundled model ({', '.join(bundled())}),"
         f" {present}, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
         f"To download it: {command(name, revision)}"
     )
@@ -190,9 +190,9 @@ def of_pictures() -> list[str]:
 
 
 def zoo() -> list[str]:
-    """Names of the tiny checkpoints that differ in how a place enters, see weights/zoo/README.md.
+    """Names of the tiny checkpoints with different position mechanisms, see weights/zoo/README.md.
 
-    They come with the project, too, but where all bundled ones are meant, these are not.
+    They are bundled, too, but `bundled` and commands that run on all models leave them out.
 
     >>> from minitx import weights
     >>> "zoo/causal-alibi" in weights.zoo()
@@ -216,7 +216,7 @@ def histories() -> list[str]:
 
 
 def hub_ids(name):
-    """Hub ids that `name` may be cached under, the one to download first; [] if it is no hub id."""
+    """Hub ids that `name` may be cached under, the one to download first; [] if it is none."""
     for short, (hub, _) in KNOWN.items():
         if name in (short, hub):
             return [hub, short]
@@ -335,7 +335,7 @@ def _check_record(record, repo):
     pinned = [] if record["pinned"] is None else [record["pinned"]]
     for commit in [*pinned, *record["revisions"].values(), *record["files"]]:
         if not COMMIT.fullmatch(commit):
-            raise ValueError(f"{commit!r:.80} is no commit of 40 digits")
+            raise ValueError(f"{commit!r:.80} is not a commit of 40 digits")
     for files in record["files"].values():
         for name, measured in files.items():
             size, digest = measured["size"], measured["sha256"]

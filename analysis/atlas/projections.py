@@ -47,7 +47,7 @@ def checked(names):
     extras = [name for name in names.split(",") if name != "pca"]
     for name in extras:
         if name not in EXTRAS:
-            raise ValueError(f"--projection {name!r}; there are: {', '.join(['pca', *EXTRAS])}")
+            raise ValueError(f"--projection {name!r}; available: {', '.join(['pca', *EXTRAS])}")
         embed_2d.method(EXTRAS[name].method, "projection")
     return list(dict.fromkeys(extras))
 

@@ -107,7 +107,7 @@ def workers_of(arguments):
 def interruption(arguments):
     """What an interrupted command says: how to go on with it, if it can."""
     can_resume = hasattr(arguments, "resume")
-    return "interrupted" + ("; the same command with --resume goes on" if can_resume else "")
+    return "interrupted" + ("; repeat the command with --resume to continue" if can_resume else "")
 
 
 def plain(error):

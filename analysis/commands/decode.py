@@ -39,7 +39,7 @@ def run(arguments):
     """minitx decode MODEL TEXT"""
     with_steps = arguments.steps or arguments.out is not None or arguments.json
     if with_steps and arguments.beams != 1:
-        raise ValueError(f"--beams {arguments.beams}: steps are those of one beam, greedy decoding")
+        raise ValueError(f"--beams {arguments.beams}: --steps shows greedy decoding, with one beam")
     if arguments.out is not None:
         decode.check_file(arguments.out)
     if (arguments.text is None) == (arguments.ids is None):

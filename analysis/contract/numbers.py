@@ -96,7 +96,7 @@ def _begin(line):
     """The fields that the first line of a number gives."""
     match = FIRST.fullmatch(line)
     if match is None:
-        raise ValueError(f"{line!r} declares no number; wanted NAME: what it means")
+        raise ValueError(f"{line!r} declares no number; wanted NAME: its meaning")
     return match.groupdict(default="")
 
 

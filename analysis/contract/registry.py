@@ -150,7 +150,7 @@ class Experiment:
             name = given_name.replace("-", "_")
             if name not in options:
                 raise ValueError(
-                    f"{self.name} has no option {given_name!r} (there are: {self._defaults})"
+                    f"{self.name} has no option {given_name!r} (available: {self._defaults})"
                 )
             option = options[name]
             checked[name] = option.parsed(value) if is_text else option.checked(value)
@@ -188,7 +188,7 @@ def with_text(given, own=(), is_text=False):
         return given
     if "text" not in given:
         what = f"sample is {n}" if n else f"column is {column!r}"
-        raise ValueError(f"{what}, but of no text; wanted text too (or ids, for a sample)")
+        raise ValueError(f"{what}, but there is no text; wanted text, too (or ids, for a sample)")
     if column:
         given["text"] = naming.of_column(column, given["text"])
     if n:
@@ -278,7 +278,7 @@ def get(name):
     if name in EXPERIMENTS:
         return EXPERIMENTS[name]
     near = near_matches(name, EXPERIMENTS)
-    raise ValueError(f"unknown experiment {name!r}{near} (there are: {', '.join(EXPERIMENTS)})")
+    raise ValueError(f"unknown experiment {name!r}{near} (available: {', '.join(EXPERIMENTS)})")
 
 
 def headline(experiment, result):

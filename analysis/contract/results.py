@@ -42,7 +42,7 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """What one run of an experiment gives; in a notebook it shows itself.
+    """The result of one run of an experiment; in a notebook it displays itself.
 
     `.arrays` {name: array}, `.numbers` {name: Number}, `.says` in plain words, `.answer` to the
     experiment's question, or None, `.settings`: all that the numbers depend on.

@@ -52,7 +52,7 @@ def alignment(
     """
     if model.config.task_head != "causal":
         head = model.config.task_head
-        raise NotApplicable(f"alignment needs a decoder that says tokens; this head is {head}")
+        raise NotApplicable(f"alignment needs a decoder that predicts tokens; this head is {head}")
     given = decoder_texts.tasks(model, text, pairs, documents, tokens, seed)
 
     def measure(i, task):

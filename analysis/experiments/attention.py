@@ -81,7 +81,7 @@ def _pairs(head, model, automatic):
 def _check_number(pairs):
     """Raise ValueError for more heads than a figure holds."""
     if len(pairs) > MOST:
-        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
+        raise ValueError(f"--head names {len(pairs)} heads; a figure has at most {MOST}")
 
 
 def _best_offsets(model, document, pairs):

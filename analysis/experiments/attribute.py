@@ -82,7 +82,7 @@ def _given(model, prompt, target, other, seed):
     """The text, what was said, the target, and the other token or None."""
     if not prompt:
         if target or other:
-            raise ValueError(f"target is {target!r}, but of no prompt; wanted a prompt, too")
+            raise ValueError(f"target is {target!r}, but there is no prompt; wanted a prompt, too")
         asked = questions.repeats(model, 1, seed)
         prefix = None if asked.prefix is None else asked.prefix[0]
         return Given(asked.clean[0], prefix, *asked.answers[0])

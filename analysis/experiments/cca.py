@@ -125,7 +125,7 @@ def _half(documents, T, D, K):
         least = 2 * ((D + K) // T + 1)
         raise NotApplicable(
             f"--documents: half of {len(documents)} have {half * T} ordinary tokens, and {D} + {K} "
-            f"directions fit so few whatever they are; wanted {least} documents or more"
+            f"directions fit so few tokens by chance; wanted {least} documents or more"
         )
     return half
 

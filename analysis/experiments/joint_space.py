@@ -125,7 +125,7 @@ def _encode(model, sentence, settings):
     if n < 2:
         plural = "" if n == 1 else "s"
         raise ValueError(
-            f"--sentence {sentence!r} has {n} {unit}{plural}, special ones aside; wanted at least 2"
+            f"--sentence {sentence!r} has {n} {unit}{plural}, special ones not counted; wanted 2"
         )
     return ids, pieces
 
@@ -189,7 +189,7 @@ def _parse_pairs(pairs, model, ids, pieces, settings):
         numbers += [(a, b) for a in queries for b in keys]
     if numbers and model.config.causal and all(query < key for query, key in numbers):
         raise ValueError(
-            "--pairs: these keys stand to the right of the queries, where this model does not look"
+            "--pairs: these keys are to the right of the queries, where this model does not look"
         )
     return np.array(numbers, int).reshape(-1, 2)
 

@@ -118,7 +118,9 @@ def _plan(family, parameter, meaning, positions):
     """
     if parameter and family == "all":
         names = ", ".join(masks.FAMILIES)
-        raise ValueError(f"--parameter {parameter!r} goes with one --family; there are: {names}")
+        raise ValueError(
+            f"--parameter {parameter!r} needs exactly one --family; available: {names}"
+        )
     values = _numbers(parameter) if parameter else []
     families = [*masks.FAMILIES] if family == "all" else [family]
     shown = masks.family(families[0], *values)
@@ -133,7 +135,7 @@ def _numbers(parameter):
         return [float(value) for value in parameter.split(",")]
     except ValueError:
         raise ValueError(
-            f"--parameter {parameter!r}: wanted numbers joined by commas, as 8 or 8,0.1"
+            f"--parameter {parameter!r}: wanted numbers joined by commas, such as 8 or 8,0.1"
         ) from None
 
 

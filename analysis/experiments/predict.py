@@ -95,7 +95,9 @@ def _logp_at(model, tokens, place, mask):
 def _causal(model, sentence):
     """Guesses of a causal LM for every token but the first, given those before it."""
     if any(mask in sentence for mask in losses.MASKS):
-        raise ValueError(f"{sentence!r} has a mask, but a causal model only guesses the next token")
+        raise ValueError(
+            f"{sentence!r} has a mask, but a causal model predicts only the next token"
+        )
     tokens = model.tokenizer.encode(sentence)
     places = np.arange(1, len(tokens))
     _check_places(places, sentence)
@@ -106,7 +108,7 @@ def _causal(model, sentence):
 def _check_places(places, sentence):
     """Raises ValueError for a sentence without a token to guess."""
     if not len(places):
-        raise ValueError(f"--sentence {sentence!r} has no token to guess")
+        raise ValueError(f"--sentence {sentence!r} has no token to predict")
 
 
 def frequencies(model, text):

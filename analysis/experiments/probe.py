@@ -63,7 +63,7 @@ def probe(
     under masks.
 
     documents: documents to read (0: as many as the text holds, at most 100)
-    mask: families of masks by distance, joined by commas, parameters behind colons, as
+    mask: families of masks by distance, joined by commas, parameters after colons, as
     linear,window:8; or all
     meaning: what the values of a mask do
     eps: growth of the norm by token, where norms alone carry positions (0: left out)
@@ -139,7 +139,7 @@ def conditions(model, names, meaning, eps, seed):
 
 
 def parse_masks(names):
-    """'linear,window:8' -> masks of these families, parameters behind colons; 'all': every family.
+    """'linear,window:8' -> masks of these families, parameters after colons; 'all': every family.
 
     Raises ValueError for a family or a parameter that does not exist.
     """
@@ -157,7 +157,7 @@ def _parse_mask(name):
         return masks.family(family, *map(float, values))
     except ValueError as error:
         raise ValueError(
-            f"--mask {name!r}: {error}; wanted names joined by commas, parameters behind colons, "
+            f"--mask {name!r}: {error}; wanted names joined by commas, parameters after colons, "
             "as linear,window:8, or all"
         ) from None
 

@@ -64,7 +64,9 @@ def projections(
             f"{model.config.task_head}"
         )
     if model.config.pos_terms:
-        raise NotApplicable("projections needs scores that are q.k alone; here terms are added")
+        raise NotApplicable(
+            "projections needs scores that are products q.k only; here other terms are added"
+        )
     T = tokens or min(LENGTH, model.config.n_ctx)
     document_set = corpus.documents(model, text, documents, T)
     layers = range(model.config.n_layers)

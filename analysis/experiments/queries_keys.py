@@ -173,7 +173,7 @@ def _attention(model, names, documents, run):
     """Mean attention by offset of every head [L H R]; the names of heads are checked before."""
     n = 0 if names == "auto" else len(heads.select(names, model))
     if n > MOST:
-        raise ValueError(f"--head names {n} heads; a figure holds {MOST}")
+        raise ValueError(f"--head names {n} heads; a figure has at most {MOST}")
     return heads.mean_attention(model, documents, run)
 
 

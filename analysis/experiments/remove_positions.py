@@ -105,7 +105,7 @@ def _names(ways):
     unknown = [name for name in wanted if name not in position_tables.WAYS]
     if unknown:
         raise ValueError(
-            f"--ways: {unknown[0]!r} is no table; there are: "
+            f"--ways: {unknown[0]!r} is not a table; available: "
             f"{', '.join(position_tables.WAYS)}, or all"
         )
     return [name for name in position_tables.WAYS if name in ("zero", *wanted)]
@@ -123,7 +123,7 @@ def _check_stride(model, stride, whole):
     options.within("stride", stride, 0, longest - 1 - sum(map(len, corpus.specials(model))))
     if stride and not whole:
         raise ValueError(
-            f"--stride {stride} goes with --whole: no other document is longer than the model reads"
+            f"--stride {stride} needs --whole: no other document is longer than the model reads"
         )
 
 

@@ -126,7 +126,7 @@ def ordered(model, text, documents, tokens, column, label, seed):
     So both classes are equally large, and have the same words on average.
     """
     if column or label:
-        raise ValueError("--column and --label go with --task labels")
+        raise ValueError("--column and --label need --task labels")
     length = tokens or min(WINDOW, model.config.n_ctx)
     windows = corpus.documents(model, text, documents, length, most=WINDOWS)
     coins = np.random.default_rng(seed).integers(0, 2, -(-len(windows) // 2))
@@ -208,7 +208,7 @@ def _classes(sources):
     if unknown:
         raise ValueError(
             "the held-out text has labels that the training text lacks: "
-            f"{', '.join(unknown)}; there are: {', '.join(names)}"
+            f"{', '.join(unknown)}; available: {', '.join(names)}"
         )
     return names
 

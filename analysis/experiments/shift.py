@@ -70,7 +70,7 @@ def _load_documents(model, text, documents, tokens, column):
     options.several(document_set)
     if document_set.T == longest:
         raise ValueError(
-            f"--tokens {tokens}: documents as long as the model reads leave no room for a shift"
+            f"--tokens {tokens}: documents of the maximum length leave no room for a shift"
         )
     return document_set
 

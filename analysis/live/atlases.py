@@ -99,7 +99,7 @@ class Atlases:
         """GET /atlas?model=NAME, by default the first model: its atlas, or how far it is."""
         name = request.query_params.get("model", self.names[0])
         if name not in self.names:
-            return failed(404, f"no model {name!r:.80} here; there are: {', '.join(self.names)}")
+            return failed(404, f"no model {name!r:.80} here; available: {', '.join(self.names)}")
         job = self.job(name)
         if job.is_running:
             said = {"name": escape(draw.printable(name)), "said": escape(draw.printable(job.said))}

@@ -58,7 +58,7 @@ class Changes:
 
     def __getattr__(self, name):
         if name not in CHANGES:
-            raise AttributeError(f"changes have no {name!r}; there are: {', '.join(_names())}")
+            raise AttributeError(f"changes have no {name!r}; available: {', '.join(_names())}")
         return dict(self.values).get(name, CHANGES[name].nothing)
 
     def __bool__(self):
@@ -119,7 +119,7 @@ class Changes:
         Both with the next seed, so that shuffled positions are compared with another shuffle.
         """
         if self.stack == "cross":
-            raise ValueError("cross-attention reads no positions of its own: no null for it here")
+            raise ValueError("cross-attention reads no separate positions, so it has no null here")
         seed, values = (self.seed + 1) % SEED, dict(self.values)
         for name, change in CHANGES.items():
             if change.null:

@@ -71,14 +71,20 @@ class Guard:
         """Raise Refused for a foreign Host or Origin."""
         hosts, here = headers.getlist("host"), " or ".join(sorted(self.hosts))
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            raise Refused(403, f"this page is at {here} alone; asked for {_shown(hosts)}")
+            raise Refused(
+                403, f"this page is served only at {here}; the request is for {_shown(hosts)}"
+            )
         origins = headers.getlist("origin")
         wanted = {f"http://{host}" for host in self.hosts}
         if any(origin.lower() not in wanted for origin in origins):
-            raise Refused(403, f"only pages from {here} may ask; this is from {_shown(origins)}")
+            raise Refused(
+                403, f"only pages from {here} may send requests; this is from {_shown(origins)}"
+            )
         if headers.get("sec-fetch-site", "none") == "cross-site" and "origin" not in headers:
             if headers.get("sec-fetch-mode") != "navigate":
-                raise Refused(403, f"only pages from {here} may ask; this is from another site")
+                raise Refused(
+                    403, f"only pages from {here} may send requests; this is from another site"
+                )
 
 
 def policy():
@@ -110,5 +116,5 @@ async def body_of(request):
     except TimeoutError:
         raise Refused(408, f"the request did not arrive within {SECONDS} seconds") from None
     except ClientDisconnect:
-        raise Refused(400, "the request was cut short") from None
+        raise Refused(400, "the request is incomplete") from None
     return body

@@ -82,7 +82,9 @@ def check_continues(model):
         what = (
             "an encoder-decoder" if model.encoder else f"a model with head {model.config.task_head}"
         )
-        raise ValueError(f"a next token comes from a causal model of one stack; this is {what}")
+        raise ValueError(
+            f"only a causal model without an encoder predicts a next token; this is {what}"
+        )
 
 
 def draw(y, temperature, seed):

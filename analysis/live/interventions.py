@@ -9,7 +9,7 @@ def check(changes, place):
     if place.name == "cross" and any(change.reads_order for change in records):
         names = ", ".join(change.name for change in CHANGES.values() if change.reads_order)
         raise ValueError(
-            "cross-attention reads no positions of its own, and between two texts there is no "
+            "cross-attention reads no separate positions, and between two texts there is no "
             f"distance; {names} are those of the encoder or the decoder"
         )
     for change in records:

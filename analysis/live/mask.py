@@ -52,7 +52,7 @@ def _parse(value):
 
 def _check(changes, place):
     if place.stack.config.picture is not None:
-        raise ValueError("a mask is by distance in a line; patches stand in rows and columns")
+        raise ValueError("a mask depends on distance along a line; patches are in rows and columns")
     if changes.mask.meaning == "library-now" and place.stack.config.causal:
         raise ValueError(
             "meaning 'library-now' shows a causal model what comes later; wanted one of the others"

@@ -78,7 +78,7 @@ def _asked(model, first, second):
     guesses = _telling(p[0], p[1]), _telling(p[1], p[0])
     if None in guesses:
         (piece,) = _named(model, best[:1])
-        raise ValueError(f"both texts have the guess {piece!r}, and no other tells them apart")
+        raise ValueError(f"both texts have the same prediction {piece!r}, and no other differs")
     return Asked(texts, guesses, best[0], place)
 
 
@@ -96,12 +96,12 @@ def _masked(model, texts):
     places = [np.flatnonzero(ids == mask_id(model.tokenizer)) for ids in texts]
     if not all(map(len, places)):
         raise ValueError(
-            "this model guesses what is hidden: hide a token of the text, or write a mask into both"
+            "this model predicts hidden tokens: hide a token, or write a mask into both texts"
         )
     first, second = (int(masked[0]) for masked in places)
     if first != second:
         raise ValueError(
-            f"the first text hides token {first}, the second token {second}; wanted the same place"
+            f"the first text hides token {first}, the second {second}; wanted the same position"
         )
     return first
 
@@ -131,7 +131,9 @@ def _asked_of_pair(first, second):
     n = min(map(len, said))
     differs = np.flatnonzero(said[0][:n] != said[1][:n])
     if not len(differs):
-        raise ValueError("the model says the same of both texts: there is no difference to carry")
+        raise ValueError(
+            "the model predicts the same for both texts: there is no difference to patch"
+        )
     step = int(differs[0])
     guesses = tuple(int(outputs[step]) for outputs in said)
     return Asked(texts, guesses, prefix=first.said.inputs[: step + 1].tolist())

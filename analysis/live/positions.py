@@ -88,7 +88,7 @@ def _check_shift(changes, place):
     cfg = place.stack.config
     if place.stack.weights.W_pos is None:
         raise ValueError(
-            f"{cfg.model_type} reads distances alone: a shift of the whole text changes nothing"
+            f"{cfg.model_type} reads only distances: a shift of the whole text changes nothing"
         )
     most = cfg.n_ctx - place.T
     if changes.shift > most:

@@ -32,7 +32,7 @@ class RunRequest:
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
-                raise ValueError(f"a request has no {key!r:.80}; there are: {', '.join(known)}")
+                raise ValueError(f"a request has no {key!r:.80}; available: {', '.join(known)}")
         values = {"model": names[0], "text": ""} | values
         values["changes"] = Changes.of(values.get("changes", {}))
         request = cls(**values)
@@ -42,7 +42,7 @@ class RunRequest:
     def check(self, names):
         """Raises ValueError for a value of the wrong kind, or out of its limits."""
         if self.model not in names:
-            raise ValueError(f"no model {self.model!r:.80} here; there are: {', '.join(names)}")
+            raise ValueError(f"no model {self.model!r:.80} here; available: {', '.join(names)}")
         _text("text", self.text)
         if self.target is not None:
             _text("target", self.target)
@@ -75,14 +75,16 @@ def _text(name, text):
     if len(text) > LONGEST:
         raise ValueError(f"the {name} has {len(text)} letters; this page takes at most {LONGEST}")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"the {name} has half of a letter (a lone surrogate), which is no text")
+        raise ValueError(
+            f"the {name} has half of a character (a lone surrogate), which is not a text"
+        )
 
 
 def _places(places):
     """Raise ValueError unless these are numbers of tokens."""
     is_list = isinstance(places, list | tuple) and len(places) <= HIDDEN
     if not is_list or not all(type(place) is int and place >= 0 for place in places):
-        raise ValueError(f"hidden is {places!r:.80}; wanted a list of at most {HIDDEN} places")
+        raise ValueError(f"hidden is {places!r:.80}; wanted a list of at most {HIDDEN} positions")
 
 
 def _temperature(value):

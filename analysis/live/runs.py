@@ -197,7 +197,7 @@ def _hidden(model, ids, places):
     if not places:
         return ids
     if model.config.task_head != "masked":
-        raise ValueError("hidden tokens are guessed by a masked model; this one has none")
+        raise ValueError("only a masked model predicts hidden tokens; this one does not")
     if max(places) >= len(ids):
         raise ValueError(f"token {max(places)} is to be hidden; wanted 0 to {len(ids) - 1}")
     ids = ids.copy()

@@ -147,7 +147,7 @@ def _values(body):
     try:
         values = json.loads(body)
     except (ValueError, RecursionError):
-        raise ValueError("the request is no JSON") from None
+        raise ValueError("the request is not JSON") from None
     if not isinstance(values, dict):
         raise ValueError(f"the request is {values!r:.80}; wanted an object")
     return values

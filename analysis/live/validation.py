@@ -26,7 +26,7 @@ def known_keys(name, values, known):
     """Raise ValueError for a key that nothing reads."""
     for key in values:
         if key not in known:
-            raise ValueError(f"{name} have no {key!r:.80}; there are: {', '.join(known)}")
+            raise ValueError(f"{name} have no {key!r:.80}; available: {', '.join(known)}")
 
 
 def finite(name, values):

@@ -23,7 +23,7 @@ def octaves(n, bands):
     highs = [*(int(edge) for edge in edges[:-1]), n // 2]
     if any(low > high for low, high in zip(lows, highs)):
         most = max(1, int(np.log2(n)) - 1)
-        raise ValueError(f"{bands} bands are too many for {n} places; wanted 1 to {most}")
+        raise ValueError(f"{bands} bands are too many for {n} positions; wanted 1 to {most}")
     return list(zip(lows, highs))
 
 

@@ -86,7 +86,9 @@ def columns(table, K):
     """
     x = np.asarray(table, np.float64)
     if K >= min(x.shape):
-        raise ValueError(f"{K} components wanted of {x.shape[0]} places and {x.shape[1]} columns")
+        raise ValueError(
+            f"{K} components requested for {x.shape[0]} positions and {x.shape[1]} columns"
+        )
     U, _, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     return U[:, :K]
 

@@ -32,7 +32,7 @@ def svd(W_Q, W_K, b_Q=None, b_K=None):
     """
     if (b_Q is None) != (b_K is None):
         missing = "Q" if b_Q is None else "K"
-        raise ValueError(f"both biases or none are wanted, b_{missing} is missing")
+        raise ValueError(f"wanted both biases or none; b_{missing} is missing")
     if b_Q is not None:
         W_Q = _with_bias_row(W_Q, b_Q)
         W_K = _with_bias_row(W_K, b_K)
@@ -150,7 +150,9 @@ def pca(x, n):
     """
     x = np.asarray(x, np.float64)
     if not 0 < n <= min(x.shape):
-        raise ValueError(f"{n} components wanted of {x.shape[0]} tokens and {x.shape[1]} columns")
+        raise ValueError(
+            f"{n} components requested for {x.shape[0]} tokens and {x.shape[1]} columns"
+        )
     U, S, V = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     sign = signs(V.T)[0]
     scores = U * S * sign

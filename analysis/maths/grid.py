@@ -175,7 +175,9 @@ def cosines(rows, columns, K):  # -> [T K]
     waves = [(a, b) for a in range(rows) for b in range(columns)]
     slowest = sorted(waves, key=lambda pair: (sum(pair), pair))[1 : K + 1]
     if len(slowest) < K:
-        raise ValueError(f"{K} waves wanted of {rows * columns - 1} over {rows} × {columns} places")
+        raise ValueError(
+            f"{K} waves requested, {rows * columns - 1} exist over {rows} × {columns} patches"
+        )
     y = (np.arange(rows) + 0.5) * np.pi / rows
     x = (np.arange(columns) + 0.5) * np.pi / columns
     products = [np.outer(np.cos(a * y), np.cos(b * x)).ravel() for a, b in slowest]

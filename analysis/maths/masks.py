@@ -137,7 +137,7 @@ def family(name, *values):
     ValueError: 3 parameters for exponential; it has 2: half_life, low
     """
     if name not in FAMILIES:
-        raise ValueError(f"{name!r} is no family of masks; there are: {', '.join(FAMILIES)}")
+        raise ValueError(f"{name!r} is not a family of masks; available: {', '.join(FAMILIES)}")
     defaults = parameters(name)
     if len(values) > len(defaults):
         raise ValueError(
@@ -213,7 +213,7 @@ def validate_mask(mask, T, H):
     mask = np.asarray(mask, np.float64)
     if mask.ndim > 3 or any(n not in (1, m) for n, m in zip(mask.shape[::-1], (T, T, H))):
         raise ValueError(
-            f"the mask is {list(mask.shape)}; wanted what broadcasts to [H T S] = {[H, T, T]}"
+            f"the mask is {list(mask.shape)}; wanted one that broadcasts to [H T S] = {[H, T, T]}"
         )
     if not ((mask >= 0) & (mask <= 1)).all():
         raise ValueError(
@@ -347,7 +347,7 @@ def meaning(name):
     'softmax(s + log m)'
     """
     if name not in MEANINGS:
-        raise ValueError(f"{name!r} is an unknown mask meaning; there are: {', '.join(MEANINGS)}")
+        raise ValueError(f"{name!r} is an unknown mask meaning; available: {', '.join(MEANINGS)}")
     return MEANINGS[name]
 
 

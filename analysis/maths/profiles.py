@@ -183,14 +183,14 @@ def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     distinct = len(np.unique(profiles, axis=0))
     if distinct < k:
         raise ValueError(
-            f"{k} clusters wanted from {distinct} different profiles: take more documents?"
+            f"{k} clusters requested for {distinct} different profiles: use more documents"
         )
     rng = np.random.default_rng(seed)
     starts = [_once(profiles, k, rng) for _ in range(restarts)]
     complete = [start for start in starts if start is not None]
     if not complete:
         raise ValueError(
-            f"no split of {distinct} different profiles into {k} clusters: take fewer clusters"
+            f"no split of {distinct} different profiles into {k} clusters: use fewer clusters"
         )
     centres = min(complete, key=lambda start: start[0])[1]
     centres = centres[np.argsort(place(centres), kind="stable")]

@@ -43,7 +43,7 @@ def complete(W_Q, W_K, completion="procrustes", seed=0):
     (6, 2)
     """
     if completion not in COMPLETIONS:
-        raise ValueError(f"no completion {completion!r}, there are {', '.join(COMPLETIONS)}")
+        raise ValueError(f"no completion {completion!r}; available: {', '.join(COMPLETIONS)}")
     W_Q = np.asarray(W_Q, np.float64)
     W_K = np.asarray(W_K, np.float64)
     return COMPLETIONS[completion](W_Q, W_K, np.random.default_rng(seed))
@@ -365,7 +365,7 @@ def bin_centres(bins=64):
     array([-1.57079633,  0.        ,  1.57079633,  3.14159265])
     """
     if bins < 2 or bins % 2:
-        raise ValueError(f"an even number of bins is wanted, {bins} is given")
+        raise ValueError(f"bins is {bins}; wanted an even number")
     half = bins // 2
     numbers = np.arange(1 - half, half + 1)
     return 2 * np.pi * numbers / bins

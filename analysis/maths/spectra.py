@@ -54,7 +54,7 @@ def bandpass(x, low, high):
     True
     """
     if low > high:
-        raise ValueError(f"a band from low to high is wanted, from {low} to {high} is given")
+        raise ValueError(f"the band is from {low} to {high}; wanted low before high")
     lines = scipy.fft.rfft(np.asarray(x), axis=0)
     f = np.arange(len(lines))
     lines[(f < low) | (f > high)] = 0

@@ -37,7 +37,7 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
     (2.5, array([2.2, 3. ]))
     """
     if statistic not in STATISTICS:
-        raise ValueError(f"statistic is {statistic!r}; there are: {', '.join(STATISTICS)}")
+        raise ValueError(f"statistic is {statistic!r}; available: {', '.join(STATISTICS)}")
     values = np.asarray(values, np.float64)
     if weights is None:
         weights = 1.0

@@ -33,11 +33,11 @@ def of_model(model, by_name):
         inputs.reachable(model)
     unknown = [name for name in names if name not in by_name]
     if unknown or len(names) > 1:
-        what = f"needs one way to know places, of {', '.join(by_name)}"
+        what = f"needs one position mechanism of {', '.join(by_name)}"
         raise NotApplicable(f"{what}; this model has {' and '.join(names)}")
     if model.missing and names[0] not in TABLES:
         lacking = sides.lacking(model)
-        raise NotApplicable(f"needs texts, since places enter the scores, and {lacking}")
+        raise NotApplicable(f"needs texts, since positions enter the scores, and {lacking}")
     entry = by_name[names[0]]
     if isinstance(entry, str):
         raise Nothing(entry)

@@ -40,7 +40,7 @@ def asked(model, name, pairs="", measure="", n=0, seed=0):
     if pairs and pairs not in READY:
         return _written(model, pairs, measure, n).with_unrelated(model, seed)
     if measure:
-        raise ValueError(f"measure is {measure!r}, but of no pairs; wanted pairs, too")
+        raise ValueError(f"measure is {measure!r}, but there are no pairs; wanted pairs, too")
     draw = READY.get(pairs, repeats)
     return draw(model, n or N_PAIRS, seed).with_unrelated(model, seed)
 
@@ -49,7 +49,7 @@ def _written(model, pairs, measure, n):
     """The pairs of a file, or the one that is written out."""
     lines = [("the pair", pairs)] if "|" in pairs else [*_lines(pairs)]
     if not lines:
-        raise ValueError(f"{formats.shown(pairs)} holds no pairs; wanted a line for each")
+        raise ValueError(f"{formats.shown(pairs)} has no pairs; wanted one line for each")
     answer = _two(measure, "measure") if measure else None
     rows = [_pair(line, where, answer) for where, line in lines[: n or None]]
     given = Asked(*(list(column) for column in zip(*rows)))
@@ -65,7 +65,9 @@ def _with_prefixes(given, where):
     prefixes = []
     for (_, said), (_, other), place in zip(*sides, where):
         if said and other and said != other:
-            raise ValueError(f"{place} has said {said!r} and {other!r}; wanted one of them")
+            raise ValueError(
+                f"{place} has prefixes {said!r} and {other!r}; wanted the same in both"
+            )
         prefixes.append(said or other)
     clean, corrupt = ([source for source, _ in side] for side in sides)
     return given._replace(clean=clean, corrupt=corrupt, prefix=prefixes)
@@ -81,7 +83,7 @@ def check(model, name):
     """Raise NotApplicable unless a model tells words."""
     position_tables.check_head(model, name)
     if not model.config.causal and mask_id(model.tokenizer) < 0:
-        raise NotApplicable(f"{name} hides words, and this model's vocabulary has no mask")
+        raise NotApplicable(f"{name} masks words, and this model's vocabulary has no mask")
 
 
 def _lines(pairs):
@@ -100,9 +102,7 @@ def _pair(line, where, answer):
     if len(fields) != 2:
         raise ValueError(f"{where} has {len(fields)} fields; {WANTED}")
     if answer is None:
-        raise ValueError(
-            f"{where} does not say what is asked; {WANTED}, or --measure 'right|wrong'"
-        )
+        raise ValueError(f"{where} does not give the answers; {WANTED}, or --measure 'right|wrong'")
     return *fields, answer
 
 
@@ -128,7 +128,7 @@ def repeats(model, n, seed):
             return ready_pairs.copied(model, n, seed)
         texts = RandomTexts(model, n, SAID, np.random.default_rng(seed))
     except ValueError as error:
-        raise NotApplicable(f"no room to say {SAID} words twice: {error}") from None
+        raise NotApplicable(f"no room to repeat {SAID} words: {error}") from None
     said = texts.repeated[:, texts.first : texts.first + SAID]
     before, after = texts.repeated[:, : texts.first], texts.repeated[:, texts.first + 2 * SAID :]
     exchanged, second = [RIGHT - 1], said[:, :RIGHT]

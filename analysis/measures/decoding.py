@@ -89,7 +89,7 @@ def check(model, layer=-1, head=None):
     if model.encoder is None:
         text = f"decoding reads a source, and {cfg.model_type} is one stack without cross-attention"
         if cfg.causal:
-            raise ValueError(f"{text}; minitx.generate(model, prompt) goes on with a text")
+            raise ValueError(f"{text}; minitx.generate(model, prompt) continues a text")
         raise ValueError(f"{text}; wanted an encoder-decoder (BART, Marian, T5)")
     if cfg.task_head != "causal":
         text = "wanted the head of a language model"

@@ -57,7 +57,7 @@ def _parse_name(text, config):
             return layer, head
     last = name(config.n_layers - 1, config.n_heads - 1)
     raise ValueError(
-        f"{text!r} is no head of this model: wanted L0H0 to {last}, joined by commas, or auto"
+        f"{text!r} is not a head of this model: wanted L0H0 to {last}, joined by commas, or auto"
     )
 
 

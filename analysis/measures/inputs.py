@@ -74,7 +74,7 @@ def check_table_alone(model):
     cfg = model.config
     if cfg.n_pos and cfg.n_buckets:
         what = f"and {cfg.model_type} adds a term to the scores, by distance, as well"
-        raise NotApplicable(f"needs positions that are in the table alone, {what}")
+        raise NotApplicable(f"needs positions that are only in the table, {what}")
 
 
 def check_uncapped(model):

@@ -86,7 +86,9 @@ class Turned:
 
     def __init__(self, model):
         if model.missing:
-            raise NotApplicable("needs the whole model, whose pass turns queries and keys")
+            raise NotApplicable(
+                "needs the whole model, since its forward pass rotates queries and keys"
+            )
         self.model = model
         self.layers = [*range(model.config.n_layers)]
 

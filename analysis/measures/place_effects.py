@@ -92,7 +92,7 @@ def off(model, documents, every, seed, run, what):
     """
     check_head(model)
     if context_extension.mechanisms(model) == ["none"]:
-        raise NotApplicable("nothing tells places, so nothing can be switched off")
+        raise NotApplicable("no position mechanism, so nothing can be switched off")
     conditions = [None, position_edits.condition(position_edits.off(model.config))]
 
     def measure(i, document):

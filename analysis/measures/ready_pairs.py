@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 def dates(model, n, seed):
     """Dates that differ in the last digit of the year; the decoder has said the three before it."""
     if model.encoder is None:
-        raise NotApplicable("dates are pairs of an encoder-decoder, which says them anew")
+        raise NotApplicable("dates are pairs for an encoder-decoder, which rewrites them")
     rng = np.random.default_rng(seed)
     pairs = []
     for date in written.draw(rng, n, held_out=True):
@@ -80,7 +80,7 @@ def names(model, n, seed):
     Raises NotApplicable for a model that does not go on from a text, or has too few names.
     """
     if model.encoder is not None or not model.config.causal:
-        raise NotApplicable("names are prompts that a causal model goes on from")
+        raise NotApplicable("names are prompts for a causal model")
     known = recipients.names_of(model.tokenizer)
     if not known:
         raise NotApplicable("this vocabulary has too few names, or initials, of one token")

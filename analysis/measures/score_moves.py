@@ -78,7 +78,7 @@ def layers(model, layer=-1):
     named = inputs.layers_named(model, layer)
     moved = [i for i in named if not cfg.rotary or cfg.rotary[i]]
     if not moved:
-        raise NotApplicable(f"needs a layer in which places enter; layer {layer} has none")
+        raise NotApplicable(f"needs a layer in which positions enter; layer {layer} has none")
     return moved
 
 

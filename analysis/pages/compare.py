@@ -25,10 +25,10 @@ def comparable():
 
 
 def check(experiment):
-    """Raise ValueError for an experiment that gives no number for each head."""
+    """Raise ValueError for an experiment that has no number per head."""
     if not experiment.per_head:
         raise ValueError(
-            f"{experiment.name} gives no number for each head, and cannot be compared head by "
+            f"{experiment.name} has no number per head, and cannot be compared head by "
             f"head; these can: {', '.join(comparable())}"
         )
 
@@ -43,7 +43,7 @@ def per_head(experiment, result, shape):
         if name in experiment.per_head and _is_per_head(x, shape):
             measures[name] = np.asarray(x, np.float64)
     if not measures:
-        raise ValueError(f"{experiment.name} gives no number for each head with these options")
+        raise ValueError(f"{experiment.name} has no number per head with these options")
     return measures
 
 
@@ -95,7 +95,7 @@ def differences(experiment, sides, only=""):
     unknown = [name for name in names if name not in common]
     if unknown:
         raise ValueError(
-            f"--of {', '.join(unknown)}: {experiment.name} has, for each head, {', '.join(common)}"
+            f"--of {', '.join(unknown)}: {experiment.name} has, per head, {', '.join(common)}"
         )
     measures = {}
     for name in names:
@@ -110,7 +110,7 @@ def same_shape(models, names):
     if shapes[0] != shapes[1]:
         sizes = [f"{name} {L} layers x {H} heads" for name, (L, H) in zip(names, shapes)]
         raise ValueError(
-            "only models of one shape can be compared head by head; "
+            "only models of the same shape can be compared head by head; "
             f"these have: {' and '.join(sizes)}"
         )
     return shapes[0]

@@ -113,7 +113,7 @@ def check_read(wanted, words):
     of_images = [name for model, name, _ in wanted if model.config.picture is not None]
     not_of_images = [name for model, name, _ in wanted if model.config.picture is None]
     if of_images and words:
-        raise ValueError(f"words are of texts; {of_images[0]} reads pictures")
+        raise ValueError(f"words need a text; {of_images[0]} reads pictures")
     if of_images and not_of_images:
         said = f"{of_images[0]} reads pictures, {not_of_images[0]} reads texts"
         raise ValueError(f"{said}; wanted two models that read the same")
@@ -153,7 +153,7 @@ def _readable(model, text):
     if n_own < 2:
         raise ValueError(
             f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
-            "special ones not counted; wanted 2 or more, so that there is something to look at"
+            "not counting special ones; wanted 2 or more"
         )
     _check_length(model, len(tokens), "text")
     return tokens

@@ -118,7 +118,7 @@ TERMS = (
         "table",
         "position table",
         r"position (?:tables?|embeddings?)",
-        "The learned vectors, one for each place in the input, that are added to the words' "
+        "The learned vectors, one for each position in the input, that are added to the words' "
         "vectors so that a model can tell places apart.",
     ),
     Term(

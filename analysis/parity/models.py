@@ -56,7 +56,7 @@ def check_alike(a, b):
     """Raises ValueError that names the sizes in which two models differ."""
     for ours, theirs in ((a, b), (a.encoder, b.encoder)):
         if (ours is None) != (theirs is None):
-            raise ValueError("one of the two has an encoder, the other has not")
+            raise ValueError("only one of the two has an encoder")
         if ours is None:
             continue
         sizes = "n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "d_head", "n_ctx"
@@ -68,7 +68,7 @@ def check_alike(a, b):
                 f"{name} {getattr(ours.config, name)} and {getattr(theirs.config, name)}"
                 for name in unlike
             )
-            raise ValueError(f"two checkpoints of other sizes cannot be compared: {given}")
+            raise ValueError(f"checkpoints of different sizes cannot be compared: {given}")
 
 
 def rows_of(model, text, n, most):

@@ -63,7 +63,7 @@ def make(folder, path, how=How()):  # noqa: B008  (a tuple)
         arrays.append(values)
         samples.append(places)
     if not any(arrays):
-        raise ValueError(f"the reference library shows none of {', '.join(how.points)}")
+        raise ValueError(f"the reference library has none of {', '.join(how.points)}")
     recorded = reference.Reference(inputs_of_all, arrays, samples, about(folder, words, how))
     return recorded, reference.write(path, recorded)
 

@@ -56,7 +56,7 @@ def point_of(name):
     """ "q.3" -> ("q", 3); ValueError for what is no point."""
     stem, _, layer = name.partition(".")
     if stem not in POINTS or (layer and not layer.isdecimal()):
-        raise ValueError(f"{name!r:.80} is no point")
+        raise ValueError(f"{name!r:.80} is not a point")
     return key(stem, int(layer) if layer else None)
 
 
@@ -71,10 +71,10 @@ def read_file(path):
         with safe_open(path, "np") as file:
             header = file.metadata() or {}
             if ENTRY not in header:
-                raise ValueError(f"{path} is no reference file: minitx record writes them")
+                raise ValueError(f"{path} is not a reference file; minitx record writes them")
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except SafetensorError as error:
-        raise ValueError(f"{path} is cut off or no safetensors file: {error}") from None
+        raise ValueError(f"{path} is truncated or not a safetensors file: {error}") from None
     try:
         about = about_of(header[ENTRY])
         return from_tensors(tensors, about)
@@ -107,7 +107,7 @@ def from_tensors(tensors, about):
     batches, arrays, samples = [], [], []
     for i in range(len(rows)):
         if str(i) not in rows:
-            raise ValueError(f"it has no batch {i}, but others: {', '.join(rows):.80}")
+            raise ValueError(f"it has no batch {i}; available: {', '.join(rows):.80}")
         row = rows[str(i)]
         batches.append(inputs_of(row, i))
         sizes = [name for name in row if name.startswith("sample.")]
@@ -136,7 +136,7 @@ def sample_of(name, places):
     wanted(name, places, "iu", 1)
     size = name.removeprefix("sample.")
     if not size.isdecimal() or (places >= int(size)).any() or (places < 0).any():
-        raise ValueError(f"{name!r:.80} has places outside the array")
+        raise ValueError(f"{name!r:.80} has indices outside the array")
     return int(size), places
 
 

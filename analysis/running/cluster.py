@@ -191,7 +191,7 @@ class Gathering:
             allowed = self.workers() - self.cluster.refused
             batch.where = sorted(allowed - set(batch.failed) or allowed)
             if not allowed:
-                raise self.gone("every worker is refused")
+                raise self.gone("every worker was rejected")
         batch.outcome = None
         self.cluster.n_batches += 1
         batch.future = self.client.submit(
@@ -246,7 +246,7 @@ class Gathering:
         quiet = now - self.progress
         if quiet > max(PATIENCE, 20 * self.pace.longest):
             n = len(self.addresses)
-            raise self.gone(f"nothing was finished for {quiet:.0f} s on its {n} workers")
+            raise self.gone(f"no task finished for {quiet:.0f} s on its {n} workers")
 
     def workers(self):
         """Addresses of the workers that there are; as before, where the scheduler is busy."""
@@ -259,7 +259,9 @@ class Gathering:
     def gone(self, why):
         """The error that the cluster is of no more use."""
         address = getattr(self.client.scheduler, "address", "?")
-        return Gone(f"the cluster at {address}: {why}; the same command with --resume goes on")
+        return Gone(
+            f"the cluster at {address}: {why}; repeat the command with --resume to continue"
+        )
 
     def refuse(self, address, reason):
         """Use a worker no longer, and say so once."""

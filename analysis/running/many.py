@@ -198,7 +198,7 @@ def _side_by_side(groups, n):
             yield result.result()
     except BrokenProcessPool:
         raise OSError(
-            "a process ended before its experiment did; the same command with --resume goes on"
+            "a process ended before its experiment; repeat the command with --resume to continue"
         ) from None
     finally:
         ours.close()

@@ -40,7 +40,7 @@ def run(name, model, options, client=None):
     """
     if not isinstance(name, str):
         wanted = "the name of an experiment comes first, then the model"
-        raise ValueError(f"{type(name).__name__} is no name; {wanted}")
+        raise ValueError(f"{type(name).__name__} is not a name; {wanted}")
     experiment = registry.get(name.replace("_", "-"))
     side, options = sides.split(options)
     given = model

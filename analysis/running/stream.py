@@ -69,7 +69,7 @@ class Run:
         if self.folder is None:
             return None
         if what in self.stages:
-            raise ValueError(f"{self.name} gathers {what!r} twice; each needs words of its own")
+            raise ValueError(f"{self.name} gathers {what!r} twice; each needs its own words")
         self.stages.add(what)
         readable = re.sub("[^a-z0-9]+", "-", what.lower())[:60]
         digest = hashlib.sha256(what.encode()).hexdigest()[:8]  # words alike in letters may differ
@@ -304,7 +304,7 @@ def resumable(folder, name, key, resume):
     """A run that keeps its states in `folder`.
 
     They are removed at the end, unless the run fails or is interrupted; an empty lock file stays.
-    Raises ValueError if another run is at work in the folder.
+    Raises ValueError if another run is writing to the folder.
     """
     with _alone(Path(folder) / f".{name}.lock"):
         run = Run(folder, name, key, resume)
@@ -326,7 +326,7 @@ def _alone(path):
         lock.acquire()
     except Timeout:
         raise ValueError(
-            f"another run is at work in {path.parent} ({path.name} is locked)"
+            f"another run is writing to {path.parent} ({path.name} is locked)"
         ) from None
     try:
         yield

@@ -40,7 +40,7 @@ def opened(path):
             yield file
         except damage as error:
             raise ValueError(
-                f"{path.name!r} is damaged: {error} (after {file.tell():,} bytes of what is inside)"
+                f"{path.name!r} is damaged: {error} (after {file.tell():,} bytes of its contents)"
             ) from None
 
 

@@ -55,7 +55,9 @@ def bodies(model, text, column="", label=""):
             yield record, model.tokenizer.encode(record.text, special=False)
         return
     if column or label:
-        raise ValueError(f"{shown(text)} has no columns: --column and --label do not go with --ids")
+        raise ValueError(
+            f"{shown(text)} has no columns: --column and --label cannot be used with --ids"
+        )
     before, after = ids.ends(text, model.config)
     for line in ids.lines(text, model.config):
         body = line.tokens[len(before) : len(line.tokens) - len(after)]

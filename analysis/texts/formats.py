@@ -221,7 +221,9 @@ def _csv(path, column, label, choice):
         if number == 1:
             raise ValueError(f"{path.name!r} has no rows below its header: {', '.join(header)}")
     except csv.Error as error:
-        raise ValueError(f"{path.name!r} is no .csv file: line {rows.line_num}: {error}") from None
+        raise ValueError(
+            f"{path.name!r} is not a .csv file: line {rows.line_num}: {error}"
+        ) from None
 
 
 def _check_header(header, names, path):
@@ -229,7 +231,7 @@ def _check_header(header, names, path):
     doubled = [name for name in names if header.count(name) > 1]
     if doubled:
         raise ValueError(
-            f"{path.name!r} has more than one column {doubled[0]!r}; there are: {', '.join(header)}"
+            f"{path.name!r} has more than one column {doubled[0]!r}; available: {', '.join(header)}"
         )
 
 
@@ -259,7 +261,7 @@ def _parse_object(line, where):
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: no JSON: {error}") from None
+        raise ValueError(f"{where}: not JSON: {error}") from None
     if not isinstance(value, dict):
         text = f'{where}: no object, but {line.strip()[:40]!r}; wanted {{"text": …}} on every line'
         raise ValueError(text)
@@ -270,7 +272,7 @@ def _text_cell(cells, name, where):
     """One text of an object; raises ValueError if it is something else."""
     value = cells[name]
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {name!r} is no text, but {json.dumps(value)[:40]}")
+        raise ValueError(f"{where}: {name!r} is not a text but {json.dumps(value)[:40]}")
     valid(value, f"{where}: {name!r}")
     return value
 
@@ -281,7 +283,7 @@ def _label_cell(cells, name, where):
         return None
     value = cells[name]
     if isinstance(value, list | dict):
-        raise ValueError(f"{where}: {name!r} is no label, but {json.dumps(value)[:40]}")
+        raise ValueError(f"{where}: {name!r} is not a label but {json.dumps(value)[:40]}")
     valid(str(value), f"{where}: {name!r}")
     return "" if value is None else str(value)
 
@@ -289,7 +291,7 @@ def _label_cell(cells, name, where):
 def _parquet(path, column, label, choice):
     """One document a row; a cell without a value is an empty text."""
     if compression.layout(path) != path.suffix.lower():
-        raise ValueError(f"{path.name!r}: a Parquet file is packed inside; unpack it")
+        raise ValueError(f"{path.name!r}: it contains a compressed Parquet file; decompress it")
     with parquet.opened(path) as file:
         names, label = _columns(parquet.columns(file), column, label, path.name)
         parquet.check_text(file, names, path.name)
@@ -331,7 +333,7 @@ def _check_separator(name, where):
     signs = [sign for sign in (";", "\t", "|") if sign in name]
     if signs:
         raise ValueError(
-            f"{where}: one column {name!r:.80}; cells stand between commas, here it seems between "
+            f"{where}: one column {name!r:.80}; cells must be separated by commas, here by "
             f"{signs[0]!r}: save it with commas, or name the whole column with --column"
         )
 

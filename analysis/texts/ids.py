@@ -59,7 +59,7 @@ def _id(word, config, where):
     """A word as the id of a token."""
     if not NUMBER.fullmatch(word):
         raise ValueError(
-            f"{where}: {word[:20]!r} is no token id; wanted whole numbers, one document a line"
+            f"{where}: {word[:20]!r} is not a token id; wanted whole numbers, one document a line"
         )
     token = int(word)
     if token >= config.n_vocab:
@@ -67,7 +67,9 @@ def _id(word, config, where):
             f"{where}: {token} is not in this model's vocabulary; wanted 0 to {config.n_vocab - 1}"
         )
     if token == config.no_position_id:
-        raise ValueError(f"{where}: {token} is padding; leave it out, documents have any length")
+        raise ValueError(
+            f"{where}: {token} is padding; leave it out; documents may have any length"
+        )
     return token
 
 

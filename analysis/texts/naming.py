@@ -48,7 +48,9 @@ def of_ids(path):
 def of_column(column, text):
     """The name of a column of a text; raises ValueError for one with a colon."""
     if ":" in column:
-        raise ValueError(f"--column {column!r} has a colon, which cannot be named here; rename it")
+        raise ValueError(
+            f"--column {column!r} has a colon, which is not allowed in a name; rename it"
+        )
     return f"column:{column}:{text}"
 
 

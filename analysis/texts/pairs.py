@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 def pairs(location, n, seed=0):
     """The first n pairs of a file, or n random dates that no model was trained on.
 
-    Raises ValueError for a line that is no pair, or if there are none.
+    Raises ValueError for a line that is not a pair, or if there are none.
     """
     if location == DATES:
         return [
@@ -40,7 +40,7 @@ def pairs(location, n, seed=0):
         ]
     listed = [*islice(_of_file(formats.place(location)), n)]
     if not listed:
-        raise ValueError(f"{formats.shown(location)} holds no pairs; wanted a line for each")
+        raise ValueError(f"{formats.shown(location)} has no pairs; wanted one line for each")
     return listed
 
 
@@ -68,9 +68,9 @@ def _pair(line, where):
         links = tuple(_link(link, source, target) for link in record.get("links", ()))
         is_text = isinstance(source, str) and isinstance(target, str | None)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{where} is no pair ({error}); {WANTED}") from None
+        raise ValueError(f"{where} is not a pair ({error}); {WANTED}") from None
     if not (is_text and source):
-        raise ValueError(f"{where} is no pair; {WANTED}")
+        raise ValueError(f"{where} is not a pair; {WANTED}")
     return Pair(source, target, links)
 
 

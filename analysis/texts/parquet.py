@@ -32,7 +32,7 @@ def _named(path, where):
     except (ArrowException, OSError) as error:
         said = str(error).partition("\n")[0]
         raise ValueError(
-            f"{path.name!r} is no Parquet file, or damaged: {where} cannot be read: {said}"
+            f"{path.name!r} is not a Parquet file, or is damaged: {where} cannot be read: {said}"
         ) from None
 
 

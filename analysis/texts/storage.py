@@ -60,7 +60,7 @@ def files(text):
     lost = [str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []
     if lost:
         more = f" and {len(lost) - 1} more" if lost[1:] else ""
-        text = f"the folder {named.place!r} has {lost[0]!r}{more}, which is no file"
+        text = f"the folder {named.place!r} has {lost[0]!r}{more}, which is not a file"
         raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"

@@ -60,7 +60,7 @@ class Folder:
                 for name, x in self.arrays(training).items():
                     x[...] = file.get_tensor(name)
         except (SafetensorError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is no state of a training: {error}") from None
+            raise ValueError(f"{path} is not a saved training state: {error}") from None
         training.optimizer.steps = record["steps"]
         training.losses = record["losses"]
         training.curve = [tuple(point) for point in record["curve"]]

@@ -106,5 +106,5 @@ def check_head(answer):
 def _loaded(name):
     """A bundled model; Wrong with the names if there is none of this name."""
     if name not in bundled():
-        raise Wrong(f"no bundled model {name!r}; there are: {', '.join(bundled())}")
+        raise Wrong(f"no bundled model {name!r}; available: {', '.join(bundled())}")
     return minitx.load(name)

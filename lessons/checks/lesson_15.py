@@ -83,7 +83,7 @@ def check_evidence(answer):
         raise Wrong(f"wanted (model, pairs, layer, head); this has {_length(answer)} parts")
     name, pairs, *place = answer
     if name not in bundled():
-        raise Wrong(f"no bundled model {name!r}; there are: {', '.join(bundled())}")
+        raise Wrong(f"no bundled model {name!r}; available: {', '.join(bundled())}")
     if len(pairs) < N_PAIRS:
         raise Wrong(f"{len(pairs)} pairs; wanted {N_PAIRS} or more, of which half choose the head")
     model = minitx.load(name)

@@ -8,7 +8,7 @@ FIRST = 10, 50, 200
 
 
 class Agreement(NamedTuple):
-    """Estimates beside what patching gives, on the same pairs.
+    """Agreement of estimates with patching, on the same pairs.
 
     >>> import numpy as np
     >>> from minitx.circuits.agreement import agreement

@@ -39,12 +39,12 @@ def logit_attribution(
 ) -> Attribution:
     """The logit of `target`, or its difference to that of `other`, as a sum over components.
 
-    text: a text, or token ids [T]; of an encoder-decoder what the encoder reads, `prefix` being
-    what the decoder has said so far (None: the start token). If `source` is given, as for `run`,
-    text is the decoder's. target, other: an id, a text that is one token, or the number of a class.
-    place: whose logits, counted from 0; by default the last place of a causal model or a decoder,
-    and the mask of a masked model. by_place: split each head's part by the key that it comes from,
-    which is then its place.
+    text: a text, or token ids [T]; for an encoder-decoder the input of the encoder, with `prefix`,
+    the decoder's input (None: the start token). If `source` is given, as for `run`, text is the
+    decoder's. target, other: an id, a text that is one token, or the number of a class.
+    place: the position of the logits, counted from 0; by default the last of a causal model or a
+    decoder, and the mask of a masked model. by_place: split each head's contribution by the key
+    that it comes from, whose position is then its place.
 
     Returns an Attribution, in logits. Components: word, position, type; head (its z W_O, with the
     bias of its values) and cross_head; b_O and cross_b_O; mlp; the bias of each norm, by the norm's

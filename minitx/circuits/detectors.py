@@ -31,22 +31,22 @@ def detect_heads(
     n_texts: int = N_TEXTS,
     n_tokens: int | None = None,
 ) -> dict[str, Scores]:
-    """{kind: [L H]}: how much each head does what heads of a kind do, each with its `.null`.
+    """{kind: [L H]}: how strongly each head behaves like each kind of head, with its `.null`.
 
     Texts are n_tokens random tokens (by default 24, or as many as fit), repeated once, with the
     special tokens of the tokenizer around them; n_texts of them are drawn with `seed`. Scores are
     the mean attention, from 0 to 1, from each repeated token to its first occurrence (duplicate),
-    or to the token after that (induction); from every token to the one before it (previous), after
-    it (next; a causal model sees none), to the first of the text (first), or to itself (itself).
+    or to the token after that (induction); from every token to the previous one (previous), the
+    next one (next; not in a causal model), the first of the text (first), or itself (itself).
     copying: the sum of the eigenvalues of W_E W_V W_O W_U over that of their absolute values, from
     -1 to 1; near 1, what the head reads raises its own logit; norms are left out, and it needs a
-    head over the vocabulary. Encoders see both ways, so that the first half can look ahead: only
+    head over the vocabulary. Encoders see both sides, so that the first half can look ahead: only
     queries of the second half count. In an encoder-decoder the heads are those of the decoder's
     self-attention, the target is repeated, and the source is random.
 
-    Nulls [L H]: of duplicate and induction the same heads on texts whose second half are other
-    tokens; of the other kinds the same model with the entries of W_Q, W_K and W_V shuffled, each
-    matrix by itself. Raises ValueError for an unknown kind, or a model that reads too few tokens.
+    Nulls [L H]: for duplicate and induction the same heads on texts whose second half has other
+    tokens; for the other kinds the same model with the entries of W_Q, W_K and W_V shuffled within
+    each matrix. Raises ValueError for an unknown kind, or a model that reads too few tokens.
     Source: Olsson et al. 2022; copying: Elhage et al. 2021.
 
     >>> import minitx
@@ -58,7 +58,7 @@ def detect_heads(
     names = [kinds] if isinstance(kinds, str) else list(kinds)
     for kind in names:
         if kind not in get_args(Kind):
-            raise ValueError(f"unknown kind {kind!r}; there are: {', '.join(get_args(Kind))}")
+            raise ValueError(f"unknown kind {kind!r}; available: {', '.join(get_args(Kind))}")
     require_arrays(model, "detect_heads")
     rng = np.random.default_rng(seed)
     texts = RandomTexts(model, n_texts, n_tokens, rng)

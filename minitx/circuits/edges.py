@@ -112,13 +112,13 @@ def attribute(
     prefix: Texts | None = None,
     place: int | None = None,
 ) -> Scored:
-    """What each node, or edge, would restore if all else were linear, and what patching measures.
+    """Linear estimates of the effect of each node or edge, compared with patching.
 
-    clean, corrupt, measure, prefix, place: as for `patch`; a function of the logits is given its
-    slope by differences, unless it has a method slope(logits).
+    clean, corrupt, measure, prefix, place: as for `patch`; the gradient of a function of the logits
+    is computed by finite differences, unless it has a method slope(logits).
     by: "edge", from each sender to each receiver as `path_patch` has them (EAP), or "node", each
-    head, MLP and embedding with all that it reaches. steps: gradients are the mean over the middles
-    of so many parts of the straight way between the embeddings of the corrupt and clean texts
+    head, MLP and embedding with all that it reaches. steps: gradients are the mean over this number
+    of midpoints on the straight line between the embeddings of the corrupt and clean texts
     (EAP-IG); 1: the gradient in the corrupt run itself. exact: patch each of them, too, clean into
     corrupt; without it there is no agreement. It takes a run for each receiver and earlier layer.
 

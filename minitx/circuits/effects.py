@@ -23,14 +23,14 @@ class Patched(NamedTuple):
 
 
 class Effects(show.Shown):
-    """Shares of the clean answer that patches restore, and that they take away.
+    """Shares of the clean answer that patches restore and that they remove.
 
     `.effects` [...]: clean pieces into the corrupt runs, (patched - corrupt) / (clean - corrupt): 0
     changes nothing, 1 restores all. `.lost` [...]: corrupt pieces into the clean runs, (clean -
-    patched) / (clean - corrupt): 1 loses all. The two differ where components stand in for each
-    other. `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled. `.null`, `.lost_null`
-    [...]: the same with pieces of an unrelated pair. `.clean`, `.corrupt` [N]: the measure of each
-    text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs, `.into_corrupt_null`,
+    patched) / (clean - corrupt): 1 loses all. The two differ where components back up each other.
+    `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled. `.null`, `.lost_null` [...]: the
+    same with pieces of an unrelated pair. `.clean`, `.corrupt` [N]: the measure of each text;
+    `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs, `.into_corrupt_null`,
     `.into_clean_null` of those with pieces of an unrelated pair. effects[i] and np.asarray(effects)
     are those of `.effects`.
 
@@ -103,7 +103,7 @@ def check_differ(clean, corrupt):
     if difference == 0 or not np.isfinite(difference):
         raise ValueError(
             f"the measure of clean texts is {clean.mean():g} on average, of corrupt ones "
-            f"{corrupt.mean():g}; wanted a difference, of which effects are shares"
+            f"{corrupt.mean():g}; wanted a difference: effects are shares of it"
         )
 
 

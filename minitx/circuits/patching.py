@@ -32,21 +32,21 @@ def patch(
     unrelated: tuple[Texts, Texts] | None = None,
     seed: int = 0,
 ) -> Effects:
-    """What each head, or each layer at each place, restores and takes away, patched by itself.
+    """Effects of patching each head, or each layer at each position, separately.
 
-    clean, corrupt: texts, or rows of token ids, pair by pair with as many tokens each; of an
-    encoder-decoder those that the encoder reads, `prefix` being what the decoder has said.
+    clean, corrupt: texts, or rows of token ids, with the same number of tokens in each pair; for an
+    encoder-decoder the input of the encoder, with `prefix`, the decoder's input.
     measure: two tokens, the right and the wrong one, or two for each pair: the difference of their
-    logits at `place`, by default the last place, or the mask of a masked model; or a function of
-    the logits [N T V] that gives a number for each pair. Texts of a causal model are padded on the
-    left, so that [:, -1] is the last place.
+    logits at `place`, by default the last position, or the mask of a masked model; or a function of
+    the logits [N T V] that returns a number for each pair. Texts of a causal model are padded on
+    the left, so that [:, -1] is the last position.
     at: any point by name, or in one layer, ("z", 3). One with an axis of heads (z, q, k, v,
-    pattern) is patched head by head, [L H], or [L G] where heads share keys and values; another
-    (resid_pre, mlp_out, attn_out) place by place, [L T]. together: pieces (layer, head) that are
-    patched at once; the effects are then one number.
-    unrelated: (clean, corrupt) texts whose pieces are patched to see what chance gives, for each
-    pair one as long; by default another of the pairs (pairs that all have one answer share it, so
-    take several), or, where there is none of the same length, a text of random tokens.
+    pattern) is patched head by head, [L H], or [L G] where heads share keys and values; others
+    (resid_pre, mlp_out, attn_out) position by position, [L T]. together: heads (layer, head) that
+    are patched at once; the effects are then one number.
+    unrelated: (clean, corrupt) texts that are patched as the null, one of the same length for each
+    pair; by default another of the pairs (if all pairs have the same answer the null shares it, so
+    use several), or, if none has the same length, a text of random tokens.
 
     Returns Effects, with intervals and null, in both directions. Raises ValueError for pairs that
     do not align, a target of several tokens, an unknown point, or a model without head. Source: Vig
@@ -89,7 +89,9 @@ def _keys(model, pairs, name):
     available = points(model, pairs.clean.batch.types is not None)
     keys = expand([name], available, model)
     if name_of(keys[0]) == "logits":
-        raise ValueError("at is 'logits', of which the measure is made; wanted a point before them")
+        raise ValueError(
+            "at is 'logits', from which the measure is computed; wanted an earlier point"
+        )
     return keys
 
 
@@ -101,7 +103,7 @@ def _pieces(trace, keys, together):
     for layer, i in together:
         if layer not in by_layer or not 0 <= i < trace[by_layer[layer]].shape[1]:
             shape = [len(keys), trace[keys[0]].shape[1]]
-            raise ValueError(f"together has {(layer, i)}; wanted pieces inside {shape}")
+            raise ValueError(f"together has {(layer, i)}; wanted indices within {shape}")
     return [[(by_layer[layer], i) for layer, i in together]]
 
 
@@ -120,7 +122,9 @@ def unrelated_pairs(model, pairs, given, prefix, seed) -> Pairs:
     clean, corrupt = given
     others = read_pairs(model, clean, corrupt, prefix)
     if not np.array_equal(others.clean.texts.valid, pairs.clean.texts.valid):
-        raise ValueError("unrelated texts are of other lengths; wanted one for each pair, as long")
+        raise ValueError(
+            "unrelated texts have other lengths; wanted one of the same length for each pair"
+        )
     return others
 
 

@@ -28,11 +28,11 @@ WRITTEN |= {f"enc_{name}" for name in WRITTEN} | {"logits", "resid_pre"}
 class PathEffects(Effects):
     """Effects of one path; also the change of the stream that its receiver reads.
 
-    `.change` [N T D]: what the senders change there, clean into corrupt; `.whole` [N T D]: all that
-    differs there between the clean and the corrupt run. Both are of the first receiver, and there
-    are none where receivers are tried one at a time. The change
-    of all senders together is the whole; where the stream passes no norm on its way (GPT-2), the
-    changes of single senders add up to it, too.
+    `.change` [N T D]: the change there due to the senders, clean into corrupt; `.whole` [N T D]:
+    the whole difference there between the clean and the corrupt run. Both are of the first
+    receiver, and None if receivers are tested one at a time. The change due to all senders together
+    is the whole; if the stream passes no norm on its way (GPT-2), the changes due to single senders
+    add up to it, too.
 
     >>> import minitx, numpy as np
     >>> from minitx import circuits
@@ -63,23 +63,23 @@ def path_patch(
     unrelated: tuple[Texts, Texts] | None = None,
     seed: int = 0,
 ) -> PathEffects:
-    """What goes directly from a sender to a receiver restores and takes away, in both directions.
+    """Effects of patching the direct path from a sender to a receiver, in both directions.
 
     clean, corrupt, measure, prefix, place, unrelated: as for `patch`.
     sender: a head (layer, head), ("mlp", layer), "embed", in a decoder with a source ("cross_head",
     layer, head), in an encoder ("enc_head", layer, head), ("enc_mlp", layer), "enc_embed"; a list
-    of these, which change together; None: all that the receiver reads. A name alone, "head", is
-    every sender of that name, one at a time: effects are then [L H], or [L] of "mlp".
+    of these, which change together; None: everything that the receiver reads. A name alone, "head",
+    is every sender of that name, one at a time: effects are then [L H], or [L] of "mlp".
     receiver: ("q", layer, head), and so k and v, whose heads are counted as the model's points k
     and v have them; ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of
     these, which read the change together. A name alone, "q", is every receiver of that name, one
-    at a time. Where no path leads, effects are 0. Only one of the two may be a name alone.
-    mlps: "frozen", they write what they wrote in the base run, or "recomputed": what the sender
-    changes goes to the receiver through the MLPs between them, too. Heads between them are always
-    frozen. Norms are computed anew from the stream that they get.
-    into: "corrupt", only clean pieces into corrupt runs, or "clean", only the other way round; what
-    is not run is NaN. null=False: no patches of unrelated pairs; nulls are NaN. Each halves the
-    work.
+    at a time. Without a path, effects are 0. Only one of the two may be a name alone.
+    mlps: "frozen" keeps their outputs of the base run; with "recomputed" the change also reaches
+    the receiver through the MLPs in between. Heads in between are always frozen. Norms are
+    recomputed from their input.
+    into: "corrupt", only clean activations into corrupt runs, or "clean", only the reverse;
+    directions that are not run are NaN. null=False: no patches of unrelated pairs; nulls are NaN.
+    Each halves the work.
 
     Returns PathEffects: effects, intervals and null as `patch`, each one number for a receiver, the
     null with what the sender writes in another pair. Raises ValueError for names that this model
@@ -155,7 +155,7 @@ def _senders(graph, given, receivers):
                 "wanted a sender of an earlier step"
             )
     if len(receivers) > 1 and Node("logits") in receivers:
-        raise ValueError("the logits are a receiver by themselves; wanted them, or others, alone")
+        raise ValueError("logits cannot be combined with other receivers; wanted only one kind")
     return senders
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 
 class Scores(np.ndarray):
-    """An array of scores [L H] with what chance gives, `.null` [L H].
+    """An array of scores [L H] with its null, `.null` [L H].
 
     >>> import numpy as np
     >>> from minitx.circuits import Scores

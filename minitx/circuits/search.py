@@ -35,10 +35,10 @@ class Circuit(show.Shown):
     measure in a pass in which only these edges are clean, 0 as in the corrupt texts and 1 as in the
     clean ones; `.interval` 95 %, pairs resampled. `.completeness`: 1 minus the faithfulness of all
     other edges. `.curve`: {number of edges: faithfulness}. `.random`, `.random_in_layers`
-    [n_random]: the faithfulness of random circuits of as many edges, and of as many between the
-    same layers. Nearness, 1 - abs(1 - faithfulness), says how near one is to 1 from either side;
-    `.null` is the larger 99 % quantile of the nearness of both. `.answer`: "yes" if the circuit is
-    nearer than 99 % of each, else "no"; "undecided" with fewer than 100 of each.
+    [n_random]: the faithfulness of random circuits with the same number of edges, and with the same
+    number between the same layers. Closeness, 1 - abs(1 - faithfulness), measures the distance to 1
+    from either side; `.null` is the larger 99 % quantile of both kinds. `.answer`: "yes" if the
+    circuit is closer than 99 % of each, else "no"; "undecided" with fewer than 100 of each.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -139,16 +139,16 @@ def find(
     """The edges with the largest scores, and whether they carry the answer better than chance.
 
     pairs: (clean, corrupt) texts, or rows of token ids; measure, prefix, place: as for `patch`.
-    n_edges: how many; None: as few as are needed, of 1, 2, 3, 5, 8, 13 …, for a faithfulness of
+    n_edges: their number; None: the smallest of 1, 2, 3, 5, 8, 13 … that gives a faithfulness of
     0.9. Edges are ordered by attribution with integrated gradients in `steps` steps (`attribute`),
-    in size. The circuit is then run: its edges carry what is written in this run, all others what
-    they carry in the corrupt text of the pair (resampling), and norms are those of the streams that
-    result. n_random: random circuits of each kind, drawn with `seed`.
+    in size. The circuit is then run: its edges carry the values of this run, all others those of
+    the corrupt text of the pair (resampling), and norms are those of the resulting streams.
+    n_random: random circuits of each kind, drawn with `seed`.
 
-    Returns a Circuit. Edges are chosen and measured on the same pairs, random ones are not chosen:
-    before a claim, find on some pairs and measure on others. Raises ValueError as `patch` does, or
-    for more edges than the model has. Source: Syed et al. 2023; Hanna et al. 2024; nulls: Shi et
-    al. 2024.
+    Returns a Circuit. Edges are selected and measured on the same pairs, random ones are not
+    selected: before a claim, find on some pairs and measure on others. Raises ValueError as `patch`
+    does, or for more edges than the model has. Source: Syed et al. 2023; Hanna et al. 2024; nulls:
+    Shi et al. 2024.
 
     >>> import minitx
     >>> from minitx import circuits

@@ -102,7 +102,7 @@ def require_sum(model):
     """Raises ValueError for a model whose heads do not add to the stream one by one."""
     if model.layers[0].attn_out_w is not None:
         raise ValueError(
-            f"what attention and MLP write is normed before it is added ({model.config.model_type})"
+            f"outputs of attention and MLP are normed before the sum ({model.config.model_type})"
             ", so heads do not add up to the stream; wanted a model without such norms"
         )
 

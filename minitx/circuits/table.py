@@ -25,11 +25,11 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
     """A table whose rows are components: component, layer, head, place, logits, null.
 
     A mapping from each column's name to its array [rows]; columns are attributes too. Layer, head
-    and place are -1 where a component has none. `.drawn` [rows n] are the parts for drawn pairs of
-    tokens, `.null` the 99 % quantile of their absolute values. `.logit` is the model's own number,
-    `.gap` what the sum of `.logits` lacks: rounding if `.linear`; else the head before the
-    vocabulary is not linear, and its gradient stands for it. `.heads` [L H] are the parts of the
-    heads alone.
+    and place (the position) are -1 if a component has none. `.drawn` [rows n] are the contributions
+    for random pairs of tokens, `.null` the 99 % quantile of their absolute values. `.logit` is the
+    model's own number, `.gap` its difference from the sum of `.logits`: rounding if `.linear`;
+    otherwise the transform before the vocabulary is not linear and is replaced by its gradient.
+    `.heads` [L H] are the contributions of the heads alone.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -86,7 +86,7 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.COLUMNS:
-            raise KeyError(f"no column {name!r}; there are: {', '.join(self.COLUMNS)}")
+            raise KeyError(f"no column {name!r}; available: {', '.join(self.COLUMNS)}")
         return getattr(self, name)
 
     def __iter__(self) -> Iterator[str]:

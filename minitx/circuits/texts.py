@@ -77,7 +77,7 @@ def read_pairs(model, clean, corrupt, prefix=None) -> Pairs:
         if n != other:
             raise ValueError(
                 f"pair {i} does not align: {clean[i]!r:.60} is {n} tokens, {corrupt[i]!r:.60} is "
-                f"{other}; wanted pairs of as many tokens, each in the place of its twin"
+                f"{other}; wanted pairs with the same number of tokens"
             )
     return Pairs(*sides)
 

@@ -171,5 +171,5 @@ def _value(raw, key):
         value = raw.get(key.other)
     if value is None:
         available = ", ".join(sorted(raw))
-        raise ValueError(f"{key.name!r} is missing ({raw['model_type']}); there are: {available}")
+        raise ValueError(f"{key.name!r} is missing ({raw['model_type']}); available: {available}")
     return value

@@ -99,7 +99,7 @@ def places2(raw, values):
     if half:
         if half < 2 or values[largest] - 1 <= half // 2:
             text = f"position_buckets is {half}, the farthest distance {values[largest]}"
-            raise ValueError(f"{text}; wanted at least 2 buckets, and fewer than two a distance")
+            raise ValueError(f"{text}; wanted at least 2 buckets, and fewer than two per distance")
         values |= {"n_distances": 2 * half, "log_distances": True}
     normed = [word.strip() for word in str(raw.get("norm_rel_ebd", "none")).lower().split("|")]
     return values | {

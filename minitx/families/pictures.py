@@ -37,7 +37,7 @@ def sizes(specials, image=None, patch=None):
         grid = [whole // part for whole, part in zip(picture, patch_sides)]
         cut = Picture(*grid, channels, *patch_sides, specials)
         if 0 in grid or [*cut.size] != picture:
-            text = f"image_size {picture} is no whole number of patches"
+            text = f"image_size {picture} is not a whole number of patches"
             raise ValueError(f"{text} of {patch_sides} pixels")
         n = n_tokens(cut)
         return {

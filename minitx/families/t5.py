@@ -78,7 +78,7 @@ def check(values):
     n, largest = values["n_buckets"], values["max_distance"]
     if not 4 <= n < 2 * largest:
         text = f"{n} buckets of distances up to {largest}"
-        raise ValueError(f"{text}; wanted at least 4, and fewer than two a distance")
+        raise ValueError(f"{text}; wanted at least 4, and fewer than two per distance")
 
 
 def derived(values):

@@ -77,7 +77,7 @@ class Folder:
                 for name, x in state_of(loop).items():
                     x[...] = file.get_tensor(name)
         except (SafetensorError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is no state of a training: {error}") from None
+            raise ValueError(f"{path} is not a saved training state: {error}") from None
         loop.optimizer.steps, loop.losses = record["steps"], record["losses"]
 
     def same(self, settings):

@@ -71,7 +71,7 @@ def in_parts(tokenizer, text):
 def of_ids(ids, config, is_masked):
     """The Stream of ids that come without a tokenizer, for a causal model."""
     if is_masked:
-        raise ValueError("ids name no mask token; a masked model wants a text")
+        raise ValueError("ids have no mask token; a masked model needs a text")
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise ValueError(f"corpus is {ids.dtype} {list(ids.shape)}; wanted token ids [n]")
     if len(ids) and not 0 <= ids.min() <= ids.max() < config.n_vocab:

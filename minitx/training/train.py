@@ -35,7 +35,7 @@ SHOWN_EVERY = 0.2  # seconds
 
 
 class History(show.Shown):
-    """A training that has ended: `.model`, `.losses` [steps] in nats, `.snapshots`, their steps.
+    """A finished training: `.model`, `.losses` [steps] in nats, `.snapshots`, their steps.
 
     >>> import minitx
     >>> config = {"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 8, "n_positions": 16}
@@ -63,7 +63,7 @@ class History(show.Shown):
         folder = weights.find(name)
         record = Folder(folder, {}, {}).ended()
         if record is None:
-            raise ValueError(f"{folder} holds no training that has ended: it has no train.json")
+            raise ValueError(f"{folder} has no finished training: there is no train.json")
         model_type = record["settings"]["config"]["model_type"]
         return of_record(record, folder, Tokenizer(folder, model_type), dtype)
 
@@ -75,7 +75,7 @@ class History(show.Shown):
     def model_after(self, step: int) -> Model:
         """The model as it was after a number of steps. Raises ValueError if none was kept."""
         if step not in self._kept:
-            raise ValueError(f"no snapshot after {step} steps; there are: {self.snapshots}")
+            raise ValueError(f"no snapshot after {step} steps; available: {self.snapshots}")
         kept, final = self._kept[step], self.model
         dtype = final.weights.W_E.dtype
         if isinstance(kept, Path):
@@ -119,26 +119,26 @@ def train(
     stages: list[dict[str, Any]] | None = None,
     dtype: DTypeLike = "float32",
 ) -> History:
-    """A model trained from a random start: masked or causal, whatever its config.json describes.
+    """Train a model from random weights: masked or causal, as its config.json describes.
 
     config: a config.json or its dictionary, a folder, or a bundled name, of which only the settings
-    and the tokenizer are taken. Without a tokenizer, one is learned from the text. corpus: a UTF-8
+    and the tokenizer are used. Without a tokenizer, one is learned from the text. corpus: a UTF-8
     file, a list of texts, or token ids [n] for a causal model; texts are joined by line breaks.
-    steps: of AdamW. seed: of the start, the order of the text and the hidden words. snapshots: how
-    many models are kept, after numbers of steps that grow geometrically, from 0 to the last.
-    out: a folder for them, and for the model, which `load` and the reference library read; None:
-    all stay in memory. resume: a run that was interrupted goes on, to the same bytes.
-    context: tokens of an input (0: the most that the model reads); batch: inputs of a step.
-    rate: of learning, which rises in a line for the share `warm_up` of the steps and falls as a
-    cosine to 0. decay: share that a step of rate 1 takes off a matrix. betas, eps: AdamW's. clip:
-    the longest gradient (0: any). masked: share of the words that a masked model predicts; span:
-    the mean number of them side by side. dtype: float32, or float64 to check one.
-    stages: one dictionary each, of its `steps`, and where they differ from the arguments its
-    `context`, `batch`, `rate` (at its end; the rate goes from stage to stage in lines, not as a
-    cosine) and `config`: settings that differ in it, of layers or of the longest input. New layers
-    begin as copies of old ones; `steps` is then the sum.
+    steps: of AdamW. seed: of the start, the order of the text and the hidden words. snapshots:
+    number of snapshots, after geometrically growing numbers of steps, from 0 to the last. out: a
+    folder for them and for the model, which `load` and the reference library read; None: all stay
+    in memory. resume: continue an interrupted run, with the same bytes as without the interruption.
+    context: tokens per input (0: the model's maximum); batch: inputs per step. rate: the learning
+    rate, with linear warm-up over the share `warm_up` of the steps and cosine decay to 0. decay:
+    weight decay of matrices. betas, eps: AdamW's. clip: the largest gradient norm (0: none).
+    masked: share of the tokens that a masked model predicts; span: mean length of a masked span.
+    dtype: float32, or float64 as a check.
+    stages: a dictionary for each stage, with its `steps` and, if they differ from the arguments,
+    its `context`, `batch`, `rate` (at its end; the rate is linear within a stage, without cosine)
+    and `config`: its other settings, the number of layers or the longest input. New layers start as
+    copies of old ones; `steps` is then the sum.
     Raises ValueError for settings that cannot be trained, a text that is too short, a folder that
-    holds another run, and a loss that is no number: what was saved before stays.
+    has another run, and a loss that is NaN: what was saved before stays.
     Source: Loshchilov & Hutter 2019; masks: Devlin et al. 2018; spans: Joshi et al. 2020.
 
     >>> import minitx, numpy as np

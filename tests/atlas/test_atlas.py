@@ -335,7 +335,7 @@ WRONG = {
     "'sample' has .* sentences .*; wanted 900000": ({"sentences": 900000}, "sample"),
     "--tokens 900: this model reads at most": ({"tokens": 900}, "sample"),
     "--tokens is 1; wanted 4 or more": ({"tokens": 1}, "sample"),
-    "--projection 'pcb'; there are: pca, tsne, tsne3, umap, umap3": (
+    "--projection 'pcb'; available: pca, tsne, tsne3, umap, umap3": (
         {"projection": "pcb"},
         "sample",
     ),

@@ -8,10 +8,10 @@ from minitx.analysis.contract.options import AtLeast, Option
 
 
 def test_an_unknown_experiment_suggests_the_near_ones():
-    message = "experiment 'profile'; did you mean profiles.*there are: positions"
+    message = "experiment 'profile'; did you mean profiles.*available: positions"
     with pytest.raises(ValueError, match=message):
         registry.get("profile")
-    message = r"unknown experiment 'zzz' \(there are: positions, models"
+    message = r"unknown experiment 'zzz' \(available: positions, models"
     with pytest.raises(ValueError, match=message):
         registry.get("zzz")
 

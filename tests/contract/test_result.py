@@ -94,7 +94,7 @@ def probe_of_options(model, run=None, *, a_name: int = 0, text: str = "sample"):
     "name, options, match",
     [
         ("rotatoin", {}, "unknown experiment 'rotatoin'; did you mean rotation"),
-        ("rotation", {"gage": 4}, r"rotation has no option 'gage' \(there are: head='auto', .*=8,"),
+        ("rotation", {"gage": 4}, r"rotation has no option 'gage' \(available: head='auto', .*=8,"),
         ("rotation", {"gauge": 4.0}, r"gauge is 4.0 \(float\); wanted a whole number, 2 to 50"),
         ("rotation", {"gauge": "4"}, r"gauge is '4' \(str\); wanted a whole number, 2 to 50"),
         ("rotation", {"seed": True}, r"seed is True \(bool\); wanted a whole number, 0 or more"),
@@ -108,7 +108,9 @@ def test_a_wrong_name_or_type_is_refused_before_the_model_is_loaded(name, option
 
 
 def test_a_model_in_the_experiments_place_is_refused(bundled):
-    with pytest.raises(ValueError, match="Model is no name; the name of an experiment comes first"):
+    with pytest.raises(
+        ValueError, match="Model is not a name; the name of an experiment comes first"
+    ):
         analysis.run(bundled, "positions")
 
 

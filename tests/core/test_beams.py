@@ -286,7 +286,7 @@ def test_sources_and_prompts_in_all_their_forms(beams):
         (dict(num_beams=0), "num_beams=0, .*wanted a whole num_beams >= 1"),
         (dict(num_beams=1.5), "num_beams=1.5"),
         (dict(num_beams=2, length_penalty=float("nan")), "length_penalty=nan.*finite"),
-        (dict(num_beams=2, temperature=1.0), "beam search draws nothing: wanted one of them"),
+        (dict(num_beams=2, temperature=1.0), "beam search does not sample: wanted one of them"),
         (dict(source_valid=[[1, 1], [1, 0]]), "valid goes with an array of token ids"),
         (dict(valid=[[1], [1]]), "valid goes with an array of token ids"),
     ],

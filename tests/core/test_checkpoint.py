@@ -282,7 +282,7 @@ def test_what_stands_in_the_layers_must_be_known(tmp_path):
     ):
         minitx.load(tmp_path)
     tiny.make(tmp_path, "gpt2-causal", n_layer=3)
-    message = "no tensor for ln1_w: wanted 'h.2.ln_1.weight'; near to it: .*h.1.ln_1"
+    message = "no tensor for ln1_w: wanted 'h.2.ln_1.weight'; closest: .*h.1.ln_1"
     with pytest.raises(ValueError, match=message):
         minitx.load(tmp_path)
 
@@ -435,7 +435,7 @@ def test_a_header_that_lies(tmp_path, fields):
             "bert-masked",
             dict(bert__encoder__layer__1__output__dense__weight=None),
             "no tensor for W_out: wanted 'encoder.layer.1.output.dense.weight'; "
-            "near to it: .*'bert.encoder.layer.0.output.dense",  # by its name in the file
+            "closest: .*'bert.encoder.layer.0.output.dense",  # by its name in the file
         ),
         (
             "bert-masked",

@@ -139,7 +139,7 @@ WRONG = {
     "2 clean texts and 1 corrupt": dict(clean=[[1, 2], [1, 2]], corrupt=[[1, 3]]),
     "no texts": dict(clean=[], corrupt=[]),
     "unknown point 'zz'": dict(at="zz"),
-    "'logits', of which the measure is made": dict(at="logits"),
+    "'logits', from which the measure is computed": dict(at="logits"),
     "has no point 'cross_z'": dict(at="cross_z"),
     "target tokens: 99 is out of range": dict(measure=(99, 5)),
     "1 pairs of tokens for 2 pairs of texts": dict(clean=TWO, corrupt=TWO[::-1], measure=[(3, 4)]),
@@ -147,7 +147,7 @@ WRONG = {
     "measure has .*; wanted a function": dict(measure=[[1, 2, 3]]),
     "gives \\[3, 61\\] for logits": dict(measure=lambda y: y[0]),
     "clean texts is .*; wanted a difference": dict(clean=[TWO[0]], corrupt=[TWO[0]]),
-    "together has \\(0, 3\\); wanted pieces inside \\[2, 3\\]": dict(together=[(0, 3)]),
+    "together has \\(0, 3\\); wanted indices within \\[2, 3\\]": dict(together=[(0, 3)]),
     "prefix given, but this model": dict(prefix=[3]),
 }
 

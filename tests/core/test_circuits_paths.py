@@ -248,7 +248,7 @@ WRONG = {
     "no receiver cross_q L0H0; the names are": dict(receiver=("cross_q", 0, 0)),
     "no path from head L1H0 to q L0H1: it writes after": dict(sender=(1, 0), receiver=("q", 0, 1)),
     "no path from mlp L1 to mlp L1": dict(sender=("mlp", 1), receiver=("mlp", 1)),
-    "the logits are a receiver by themselves": dict(receiver=["logits", ("q", 1, 0)]),
+    "logits cannot be combined with other receivers": dict(receiver=["logits", ("q", 1, 0)]),
     "mlps is 'cold'; wanted 'frozen'": dict(mlps="cold"),
     "pair 0 does not align": dict(corrupt=[[5, 6]]),
 }

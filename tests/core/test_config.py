@@ -34,7 +34,7 @@ VARIANT = {tiny.config(name)["model_type"]: name for name in tiny.ONE_EACH}
 def test_a_missing_key_is_named_and_no_default_is_taken(family, key):
     absent = tiny.config(VARIANT[family], drop=[key])
     null = tiny.config(VARIANT[family], **{key: None})
-    message = rf"'{key}' is missing \({family}\); there are: .*model_type"
+    message = rf"'{key}' is missing \({family}\); available: .*model_type"
     for settings in (absent, null):
         with pytest.raises(ValueError, match=message):
             from_hf(settings)
@@ -84,7 +84,7 @@ def test_nothing_else_is_needed(family):
         (
             "bert-masked",
             dict(hidden_size="18"),
-            "d_model is '18'; wanted a whole number of at least 1",
+            "d_model is '18'; wanted an integer of at least 1",
         ),
         ("bert-masked", dict(num_hidden_layers=0), "n_layers is 0"),
         ("gpt2-causal", dict(n_head=-3), "n_heads is -3"),

@@ -173,7 +173,7 @@ def test_heads_behind_a_norm_are_no_summands(variant):
     """Edges between components are refused; the split of a logit, with frozen norms, is exact."""
     model = tiny.load(variant)
     ids = tiny.ids(model, 6)
-    with pytest.raises(ValueError, match="is normed before it is added .*wanted a model without"):
+    with pytest.raises(ValueError, match="are normed before the sum .*wanted a model without"):
         circuits.path_patch(model, ids, ids[::-1], (1, 2), (0, 0))
     table = circuits.logit_attribution(model, ids, 1, 2)
     assert table.linear == (not model.config.logit_cap)

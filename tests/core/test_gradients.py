@@ -204,7 +204,7 @@ def test_what_is_returned_shows_itself():
     grads = minitx.gradients(model, [5, 6, 7], [6, 7, -100], [("W_Q", -1), "W_pos"])
     assert [*grads] == [("W_Q", 1), "W_pos"] and grads.n_targets == 2
     assert "mean of 2 targets" in repr(grads) and "W_Q 1" in repr(grads)
-    with pytest.raises(KeyError, match="'W_K' was not asked for; wrt had: W_Q, W_pos"):
+    with pytest.raises(KeyError, match="'W_K' was not requested; wrt had: W_Q, W_pos"):
         grads["W_K"]
 
 
@@ -213,7 +213,7 @@ WRONG = {
     "targets: 99 is out of range; wanted 0 to 60": ([6, 99, 7], None),
     "targets: -1 is out of range": ([6, -1, 7], None),
     "all targets are -100": ([-100] * 3, None),
-    "no array or point 'W_po'; near to it: W_pos": ([6, 7, 8], ["W_po"]),
+    "no array or point 'W_po'; closest: W_pos": ([6, 7, 8], ["W_po"]),
     "no array or point \\('W_Q', 9\\)": ([6, 7, 8], [("W_Q", 9)]),
 }
 
@@ -226,7 +226,7 @@ def test_bad_requests_are_refused(message):
 
 
 def test_losses_that_are_no_cross_entropy_are_refused():
-    with pytest.raises(ValueError, match="'replaced' head of 1 is no cross-entropy"):
+    with pytest.raises(ValueError, match="'replaced' head of 1 is not a cross-entropy"):
         minitx.gradients(tiny.load("electra-replaced"), [5, 6], [0, 0])
     with pytest.raises(ValueError, match="edits replace the logits"):
         model = tiny.load("gpt2-causal")

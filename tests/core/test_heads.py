@@ -147,8 +147,8 @@ def test_mpnet_has_positions_without_its_table_too():
     assert backwards(tiny.load("roberta-masked")) < 1e-12  # measured 1e-15
     model = tiny.load("mpnet-masked")
     assert backwards(model) > 0.1  # measured 1.26
-    with pytest.raises(NotApplicable, match="in the table alone, and mpnet adds a term"):
+    with pytest.raises(NotApplicable, match="only in the table, and mpnet adds a term"):
         inputs.reachable(model)
-    with pytest.raises(NotApplicable, match="in the table alone, and mpnet adds a term"):
+    with pytest.raises(NotApplicable, match="only in the table, and mpnet adds a term"):
         mask_tap.tap(model, positions="zero")
     assert callable(mask_tap.tap(model))

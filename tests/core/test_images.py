@@ -193,7 +193,7 @@ def test_a_model_for_pictures_of_another_size_is_the_librarys(variant, size):
 
 
 def test_a_size_that_is_no_whole_number_of_patches_is_refused():
-    with pytest.raises(ValueError, match="9 × 8 pixels are no whole number of patches of 4 × 4"):
+    with pytest.raises(ValueError, match="9 × 8 pixels are not a whole number of patches of 4 × 4"):
         minitx.resized(minitx.load(GOLDEN / "vit-image"), 9, 8)
     with pytest.raises(ValueError, match="a bert reads no pictures"):
         minitx.resized(minitx.load("tiny-bert"), 8, 8)
@@ -311,8 +311,8 @@ def test_a_picture_of_a_wrong_size_ends_in_one_line(tmp_path, shape, message):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        (dict(image_processor_type="OwlViT"), "image_processor_type is 'OwlViT'; computed are ViT"),
-        (dict(do_pad=True), "do_pad is true, which is not computed"),
+        (dict(image_processor_type="OwlViT"), "image_processor_type is 'OwlViT'; supported: ViT"),
+        (dict(do_pad=True), "do_pad is true, which is not supported"),
         (dict(size={"shortest_edge": 9, "longest_edge": 12}), "longest_edge, which is not comp"),
         (dict(size={"shortest_edge": 10**9}), "a side is 1000000000; wanted 1 to 8192 pixels"),
         (dict(crop_size={"height": -3, "width": 2}), "a side is -3; wanted"),
@@ -331,7 +331,7 @@ def test_settings_that_are_not_computed_are_refused(tmp_path, settings, message)
     [
         (dict(texts="a cat"), "reads images=…, and only these"),
         (dict(images=[]), "no picture; wanted a path"),
-        (dict(images=np.full((8, 8, 3), 7.0)), "its numbers not so"),
+        (dict(images=np.full((8, 8, 3), 7.0)), "with numbers out of range"),
         (dict(images=np.full((8, 8, 3), 7)), "is int64"),
         (
             dict(images=np.zeros((9, 8, 3), np.uint8)),
@@ -396,7 +396,7 @@ def settings(variant, **changes):
 @pytest.mark.parametrize(
     "variant, changes, message",
     [
-        ("vit-image", dict(image_size=9), "image_size .9, 9. is no whole number of patches"),
+        ("vit-image", dict(image_size=9), "image_size .9, 9. is not a whole number of patches"),
         ("vit-image", dict(image_size="big"), "image_size is 'big'; wanted a whole number, or two"),
         ("vit-image", dict(patch_size=0), "patch_size is 0; wanted 1 to 8192 pixels"),
         ("vit-image", dict(patch_size=[4, 4, 4]), "patch_size is .4, 4, 4.; wanted"),
@@ -433,5 +433,5 @@ def test_a_missing_part_is_named(tmp_path):
     change(tensors)
     (tmp_path / "config.json").write_text(json.dumps(settings("vit-image")))
     (tmp_path / "model.safetensors").write_bytes(tiny.pack(tensors))
-    with pytest.raises(ValueError, match="'embeddings.cls_token' is missing, which goes"):
+    with pytest.raises(ValueError, match="'embeddings.cls_token' is missing; "):
         minitx.load(tmp_path)

@@ -88,7 +88,7 @@ def test_however_the_command_is_started(python, start):
 
 def test_a_command_that_works_already_says_how_to_go_on(python, tmp_path):
     command = ["run", "positions", "tiny-gpt2", "--out", str(tmp_path / "out")]
-    said = "minitx: interrupted; the same command with --resume goes on\n"
+    said = "minitx: interrupted; repeat the command with --resume to continue\n"
     assert python("matplotlib", *STARTS["module"], *command) == ("", said, 130)
 
 

@@ -92,7 +92,7 @@ def test_another_dictionary_is_named_with_its_own_command(tmp_path, monkeypatch)
         ({"word_tokenizer_type": "sudachi"}, "splits words with 'sudachi' into pieces"),
         ({"word_tokenizer_type": None}, "splits words with 'a tool it does not name'"),
         ({"subword_tokenizer_type": "sentencepiece"}, "into pieces by 'sentencepiece'"),
-        ({"mecab_kwargs": {"mecab_dic": "jumandic"}}, "'jumandic'; there are: ipadic, unidic_lite"),
+        ({"mecab_kwargs": {"mecab_dic": "jumandic"}}, "'jumandic'; available: ipadic, unidic_lite"),
     ],
 )
 def test_what_minitx_cannot_split_is_refused(tmp_path, settings, message):

@@ -384,9 +384,7 @@ def test_an_empty_target_is_refused():
     model = replace(model, tokenizer=SimpleNamespace(encode=lambda text: np.array([], int)))
     trace = minitx.run(model, "", source=[[5, 6]])
     assert trace.tokens.tolist() == [[9]]  # the start token is always there
-    with pytest.raises(
-        ValueError, match="valid and types go with token ids; a text brings its own"
-    ):
+    with pytest.raises(ValueError, match="valid and types are for token ids; a text has its own"):
         minitx.run(model, "5", source=[[5, 6]], valid=[[1]])
 
 

@@ -44,7 +44,7 @@ def test_a_missing_key_is_named_and_no_default_is_taken(variant, key):
     settings = tiny.config(variant)
     if "num_decoder_layers" in settings:
         del settings["num_decoder_layers"]
-    message = rf"'{key}' is missing \({FAMILY[variant]}\); there are: .*model_type"
+    message = rf"'{key}' is missing \({FAMILY[variant]}\); available: .*model_type"
     absent = {name: value for name, value in settings.items() if name != key}
     for given in (absent, settings | {key: None}):
         with pytest.raises(ValueError, match=message):
@@ -105,7 +105,7 @@ def test_nothing_else_is_needed(variant):
         (
             "bart-causal",
             dict(encoder_layers=0),
-            "n_layers is 0; wanted a whole number of at least 1",
+            "n_layers is 0; wanted an integer of at least 1",
         ),
         ("bart-causal", dict(decoder_start_token_id=None), "'decoder_start_token_id' is missing"),
         (
@@ -115,11 +115,11 @@ def test_nothing_else_is_needed(variant):
         ),
         ("t5-relu", dict(feed_forward_proj="gated-gelu_10"), "unknown activation 'gelu_10'"),
         ("t5-relu", dict(feed_forward_proj=["relu"]), "a value is of the wrong kind"),
-        ("t5-relu", dict(d_kv="5"), "d_kv is '5'; wanted a whole number of at least 1"),
+        ("t5-relu", dict(d_kv="5"), "d_kv is '5'; wanted an integer of at least 1"),
         (
             "t5-relu",
             dict(relative_attention_max_distance=4),
-            "8 buckets of distances up to 4; wanted at least 4, and fewer than two a",
+            "8 buckets of distances up to 4; wanted at least 4, and fewer than two per",
         ),
         (
             "t5-relu",

@@ -148,7 +148,11 @@ def test_a_refused_piece_leaves_the_cache_as_it_was(model):
     assert len(cache) == 0 and cache.source is None
     minitx.forward(model, tokens[:, :5], cache=cache, **source)
     for piece, given, message in (
-        (tokens[:, 5:], source, "the cache holds a source already; give it with the first tokens"),
+        (
+            tokens[:, 5:],
+            source,
+            "the cache already has a source; give it only with the first tokens",
+        ),
         (tokens[:1, 5:], {}, "the cache holds a batch of 4, the new tokens are 1"),
         (np.full((4, 1), 99), {}, "99 is out of range"),
         (tokens[:, 5:], {"cross_mask": np.ones((3, 3), bool)}, r"\[B H T S\] = \[4, \d, 1, 7\]"),

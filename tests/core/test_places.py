@@ -241,13 +241,13 @@ def test_scaled_frequencies_by_hand():
 @pytest.mark.parametrize(
     "changes,message",
     [
-        (dict(rope_type="dynamic", factor=2.0), "rope_type is 'dynamic'; computed are default"),
+        (dict(rope_type="dynamic", factor=2.0), "rope_type is 'dynamic'; supported: default"),
         (dict(rope_type="longrope"), "rope_type is 'longrope'"),
         (dict(rope_type=["linear"]), "a value is of the wrong kind"),
         (dict(type="su"), "rope_type is 'su'"),
         (dict(rope_type="linear"), "lack 'factor', which 'linear' needs"),
         (dict(rope_type="llama3", factor=2.0), "lack 'low_freq_factor'"),
-        (dict(mrope_section=[1, 1, 1]), "have 'mrope_section', which 'default' does not compute"),
+        (dict(mrope_section=[1, 1, 1]), "have 'mrope_section', which 'default' does not support"),
         (dict(rope_type="linear", factor=2, beta_fast=3), "have 'beta_fast', which 'linear'"),
         (dict(rope_type="linear", factor="2"), "factor is '2'; wanted a number above 0"),
         (dict(rope_theta=0), "rope_theta is 0; wanted a number above 0"),
@@ -461,7 +461,7 @@ def test_each_head_has_its_query_key_and_value_or_they_follow_each_other():
         ("modernbert-masked", dict(rope_parameters={"rope_theta": 3.0}), "wanted an object for ea"),
         ("bloom-three", dict(n_layer=10**6), "n_layers is 1000000; wanted at most 10000"),
         ("llama-grouped", dict(num_key_value_heads=-1), "kv_heads is -1; wanted a whole number"),
-        ("llama-grouped", dict(head_dim=1 << 20), "features of a head are turned; wanted at most"),
+        ("llama-grouped", dict(head_dim=1 << 20), "features of a head are rotated; wanted at most"),
     ],
 )
 def test_what_would_be_computed_wrongly_is_refused(variant, changes, message):

@@ -62,7 +62,7 @@ def test_a_rope_type_is_computed_or_refused_by_name(variant, key):
         )
     assert {*COMPUTED} == {*rotary.KINDS}
     for kind in TYPES:
-        with pytest.raises(ValueError, match=f"rope_type is {kind!r}; computed are default, lin"):
+        with pytest.raises(ValueError, match=f"rope_type is {kind!r}; supported: default, lin"):
             config(variant, {"rope_type": kind, "factor": 2.0}, key)
 
 

@@ -75,7 +75,7 @@ def test_texts_points_and_measures_that_do_not_fit():
         minitx.sweep(model, text, source, last, "embed")
     with pytest.raises(ValueError, match=r"point is \('q', 1\); a sweep takes one of"):
         minitx.sweep(model, text, source, last, ("q", 1))
-    with pytest.raises(ValueError, match=r"the measure gives an array \[2\]; wanted one number"):
+    with pytest.raises(ValueError, match=r"the measure returns an array \[2\]; wanted one number"):
         minitx.sweep(model, text, source, lambda y: y[0, -1, :2])
     with pytest.raises(ValueError, match="has no head that gives logits"):
         minitx.sweep(tiny.load("gpt2-bare"), text, source, last)

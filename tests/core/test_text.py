@@ -275,7 +275,7 @@ def test_what_the_tokenizers_package_did_not_expect_is_an_error_with_the_folder(
 @pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "spiece.model"])
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    with pytest.raises(FileNotFoundError, match=f"no tokenizer in .*there are: {name}"):
+    with pytest.raises(FileNotFoundError, match=f"no tokenizer in .*available: {name}"):
         Tokenizer(tmp_path, "bert").encode("the")
 
 

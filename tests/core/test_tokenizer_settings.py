@@ -12,7 +12,7 @@ from minitx.text import Tokenizer
 GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
 IDS = json.loads(GOLDEN.read_text(encoding="utf-8"))
 REFUSED = {  # the library gives other ids than these folders say, or drops a token
-    "added-elsewhere": r"adds '\[NEW\]' as 7, but its id here is \d+; mend added_tokens_decoder",
+    "added-elsewhere": r"adds '\[NEW\]' as 7, but its id here is \d+; fix added_tokens_decoder",
     "metaspace-json no-prefix": "add_prefix_space is off in .*XLMRobertaTokenizer",
     "mark": "vocab.txt begins with a byte order mark",
 }

@@ -330,9 +330,9 @@ def test_logits_can_be_edited_too():
         (
             "bert-masked",
             "patern",
-            "unknown point 'patern'; near to it: pattern.*; this model has: embed, .*logits$",
+            "unknown point 'patern'; closest: pattern.*; this model has: embed, .*logits$",
         ),
-        ("bert-masked", "resid", "unknown point 'resid'; near to it: .*resid_pre"),
+        ("bert-masked", "resid", "unknown point 'resid'; closest: .*resid_pre"),
         ("bert-masked", ("Q", 0), "unknown point 'Q'"),
         ("bert-masked", 7, "unknown point 7"),
         ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
@@ -375,9 +375,9 @@ def test_logits_can_be_edited_too():
             "enc_ln_embed",
             r"no point 'enc_ln_embed' \(marian; it needs a norm of the em",
         ),
-        ("bart-causal", "enc_logits", "unknown point 'enc_logits'; near to it: "),
-        ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; near to it: .*mlp_out"),
-        ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; near to it: .*cross_q"),
+        ("bart-causal", "enc_logits", "unknown point 'enc_logits'; closest: "),
+        ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; closest: .*mlp_out"),
+        ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; closest: .*cross_q"),
         ("t5-encoder", "logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits"),
     ],
 )
@@ -487,6 +487,6 @@ def test_one_point_needs_no_list_and_types_have_their_cost():
 def test_a_text_brings_its_own_padding_and_types():
     """Arguments that would be ignored are refused."""
     model = tiny.load("roberta-masked")
-    message = "valid and types go with token ids; a text brings its own"
+    message = "valid and types are for token ids; a text has its own"
     with pytest.raises(ValueError, match=message):
         minitx.run(model, "a text", valid=[True])

@@ -146,12 +146,12 @@ def test_words_of_a_file_are_linked_to_their_pieces(bart, tmp_path):
 @pytest.mark.parametrize(
     "record, message",
     [
-        ({"target": "a"}, "line 1 is no pair .*source.*; wanted"),
-        ({"source": 3}, "line 1 is no pair; wanted"),
+        ({"target": "a"}, "line 1 is not a pair .*source.*; wanted"),
+        ({"source": 3}, "line 1 is not a pair; wanted"),
         ({"source": "a", "target": "b", "links": [[[0, 2], [0, 1]]]}, "characters that are not"),
-        ({"source": "a", "target": "b", "links": [[0, 1]]}, "line 1 is no pair"),
-        ({"source": "a", "links": [[[0, 1], [0, 1]]]}, "line 1 is no pair"),
-        ([], "line 1 is no pair"),
+        ({"source": "a", "target": "b", "links": [[0, 1]]}, "line 1 is not a pair"),
+        ({"source": "a", "links": [[[0, 1], [0, 1]]]}, "line 1 is not a pair"),
+        ([], "line 1 is not a pair"),
     ],
 )
 def test_a_line_that_is_no_pair_is_refused(tmp_path, record, message):
@@ -160,7 +160,7 @@ def test_a_line_that_is_no_pair_is_refused(tmp_path, record, message):
 
 
 def test_files_without_pairs_and_two_texts_are_refused(bart, tmp_path):
-    with pytest.raises(ValueError, match="holds no pairs"):
+    with pytest.raises(ValueError, match="has no pairs"):
         pairs.pairs(written(tmp_path), 5)
     text = written(tmp_path, {"text": "a"})
     with pytest.raises(ValueError, match=r"jsonl' and pairs 'dates'; wanted one of them"):
@@ -184,7 +184,9 @@ def test_a_model_without_logits_is_refused(tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config |= {"architectures": ["BartModel"], "tie_word_embeddings": False}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(registry.NotApplicable, match="alignment needs a decoder that says tokens"):
+    with pytest.raises(
+        registry.NotApplicable, match="alignment needs a decoder that predicts tokens"
+    ):
         analysis.run("alignment", minitx.load(folder))
 
 

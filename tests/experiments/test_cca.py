@@ -68,10 +68,13 @@ def test_the_bundles_positions_end_after_layer_0(bundled):
         ({"documents": 1}, "--documents is 1; wanted 2 or more"),
         (
             {"documents": 4, "tokens": 16},
-            "half of 4 have 28 ordinary tokens, and 128 [+] 12 directions fit so few whatever they "
-            "are; wanted 22 documents or more",
+            "half of 4 have 28 ordinary tokens, and 128 [+] 12 directions fit so few tokens "
+            "by chance; wanted 22 documents or more",
         ),
-        ({"documents": 40, "tokens": 12}, "12 components wanted of 10 places and 128 columns"),
+        (
+            {"documents": 40, "tokens": 12},
+            "12 components requested for 10 positions and 128 columns",
+        ),
     ],
 )
 def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):

@@ -166,9 +166,9 @@ def test_pairs_of_an_encoder_decoder(tmp_path):
     assert any(name.startswith("cross_head") for name in result.arrays["senders"].tolist())
     with pytest.raises(ValueError, match="has said '191' and '2'; wanted one"):
         contrast_pairs.asked(model, "patch", "3 May 1912=>191|3 May 1915=>2|2|5")
-    with pytest.raises(registry.NotApplicable, match="names are prompts that a causal"):
+    with pytest.raises(registry.NotApplicable, match="names are prompts for a causal"):
         analysis.run("patch", model, pairs="names")
-    with pytest.raises(registry.NotApplicable, match="dates are pairs of an encoder-decoder"):
+    with pytest.raises(registry.NotApplicable, match="dates are pairs for an encoder-decoder"):
         analysis.run("patch", "tiny-gpt2", pairs="dates")
 
 
@@ -246,9 +246,9 @@ def test_pairs_of_a_file_are_as_they_stand(tmp_path, induction):
 BAD = {
     "pair 0 does not align": {"pairs": "a b|a| he| she"},
     "has 3 fields; wanted": {"pairs": "a|b|c"},
-    "does not say what is asked": {"pairs": "a|b"},
+    "does not give the answers": {"pairs": "a|b"},
     "measure is 'he'; wanted 'right": {"pairs": "a|b", "measure": "he"},
-    "but of no pairs": {"measure": "he|she"},
+    "but there are no pairs": {"measure": "he|she"},
     "tokens.*; wanted one token": {"pairs": "a|b| extraordinary| she"},
 }
 
@@ -277,7 +277,7 @@ def test_a_model_without_words_or_room_of_its_own(causal, tmp_path):
     pieces = patch.patch(model, n_pairs=2)["clean"]
     assert all(re.fullmatch(r"<\d+>", piece) for piece in pieces)
     short = replace(causal, config=replace(causal.config, n_ctx=17))
-    with pytest.raises(registry.NotApplicable, match="no room to say 9 words twice: .* 17 tokens"):
+    with pytest.raises(registry.NotApplicable, match="no room to repeat 9 words: .* 17 tokens"):
         patch.patch(short)
 
 

@@ -152,7 +152,7 @@ def test_it_is_drawn(results):
     "options, message",
     [
         ({"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
-        ({"head": "L9H0"}, "'L9H0' is no head of this model"),
+        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
         ({"documents": 10**6}, "documents of 256 tokens each; wanted 1000000"),
     ],
 )

@@ -296,7 +296,7 @@ def test_bands_are_octaves_that_leave_nothing_out():
     assert limits == [(1, 15), (16, 31), (32, 63), (64, 127)]
     assert bands.names(4) == ["over 16", "8 to 16", "4 to 8", "2 to 4"]
     assert bands.octaves(9, 1) == [(1, 4)]
-    with pytest.raises(ValueError, match="8 bands are too many for 30 places; wanted 1 to 3"):
+    with pytest.raises(ValueError, match="8 bands are too many for 30 positions; wanted 1 to 3"):
         bands.octaves(30, 8)
 
 
@@ -356,14 +356,18 @@ def test_moved_positions_that_came_round_are_left_out():
         ("dial", {"tokens": 24}, "documents have 22 ordinary tokens; wanted 28 or more to move"),
         ("dial", {"documents": 1}, "--documents: 1 read; an interval over documents"),
         ("dial", {"documents": 10**6}, "wanted 1000000"),
-        ("chain", {"turn": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+        ("chain", {"turn": "L9H0"}, "'L9H0' is not a head of this model: wanted L0H0 to L3H3"),
         (
             "chain",
             {"turn": "L3H1"},
             "--turn L3H1: no layer is deeper; wanted heads of layers 0 to 2",
         ),
         ("notch", {"layer": 4}, r"--layer is 4; wanted -1, or one of \[0, 1, 2, 3\]"),
-        ("notch", {"bands": 8, "tokens": 64}, "8 bands are too many for 62 places; wanted 1 to 4"),
+        (
+            "notch",
+            {"bands": 8, "tokens": 64},
+            "8 bands are too many for 62 positions; wanted 1 to 4",
+        ),
         ("notch", {"documents": 1}, "--documents: 1 read"),
     ],
 )

@@ -242,14 +242,14 @@ def test_every_file_of_experiments_is_on_the_list():
             "1 documents x 16 heads are too few for --clusters 99",
         ),
         ("profiles", {"reach": 256}, "--reach is 256; wanted 1 to 255"),
-        ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+        ("attention", {"head": "L9H0"}, "'L9H0' is not a head of this model: wanted L0H0 to L3H3"),
         (
             "attention",
             {"head": "L0H0,L0H4"},
-            "'L0H4' is no head of this model: wanted L0H0 to L3H3",
+            "'L0H4' is not a head of this model: wanted L0H0 to L3H3",
         ),
-        ("attention", {"head": "3,1"}, "'3' is no head of this model"),
-        ("predict", {"sentence": ""}, "--sentence '' has no token to guess"),
+        ("attention", {"head": "3,1"}, "'3' is not a head of this model"),
+        ("predict", {"sentence": ""}, "--sentence '' has no token to predict"),
     ],
 )
 def test_bad_options_are_noticed(bundled, name, options, message):

@@ -357,7 +357,7 @@ def test_a_causal_models_queries_see_no_key_to_the_right(causal):
 
 def test_pairs_that_are_never_seen_are_refused_before_any_work(causal, monkeypatch):
     monkeypatch.setattr(joint_fit, "fit", lambda *_: pytest.fail("the work had begun"))
-    message = "these keys stand to the right of the queries, where this model does"
+    message = "these keys are to the right of the queries, where this model does"
     with pytest.raises(ValueError, match=message):
         space(causal, sentence=SENTENCE, pairs="capybara:sleeping")
 
@@ -448,16 +448,19 @@ def test_a_missing_package_is_named(bert, monkeypatch, method, package):
     [
         ({"top": 325}, "--top is 325; wanted 0 to 324"),
         ({"documents": 2, "tokens": 999}, "--tokens 999: this model reads at most 256"),
-        ({"head": "L9H0"}, "'L9H0' is no head of this model"),
+        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
         (
             {"pairs": "brown:llama"},
             r"--pairs: 'llama' is not in the sentence; there are '\[CLS\]', 'the', 'br', '##own'",
         ),
         ({"pairs": "brown"}, "--pairs 'brown': wanted query:key, as in brown:capybara"),
-        ({"sentence": "a"}, "--sentence 'a' has 1 token, special ones aside; wanted at least 2"),
+        (
+            {"sentence": "a"},
+            "--sentence 'a' has 1 token, special ones not counted; wanted 2",
+        ),
         (
             {"sentence": "capybara", "words": True},
-            "--sentence 'capybara' has 1 word, special ones aside; wanted at least 2",
+            "--sentence 'capybara' has 1 word, special ones not counted; wanted 2",
         ),
         ({"pairs": "brown:"}, "--pairs 'brown:': wanted query:key, as in brown:capybara"),
         (

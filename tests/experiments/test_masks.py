@@ -153,7 +153,7 @@ def test_a_users_function_is_a_mask(model):
     [
         (
             lambda: masks.family("linaer"),
-            "'linaer' is no family of masks; there are: linear, exponential, power, alibi, wi",
+            "'linaer' is not a family of masks; available: linear, exponential, power, alibi, wi",
         ),
         (lambda: masks.family("linear", 0.1, 2), "2 parameters for linear; it has 1: low"),
         (lambda: masks.family("linear", 1.5), "low of linear is 1.5; wanted 0 to 1"),
@@ -168,7 +168,7 @@ def test_a_users_function_is_a_mask(model):
         ),
         (
             lambda: masks.build_mask(lambda d, h: d[0, :4], T, H),
-            r"the mask is \[4, 9\]; wanted what broadcasts to \[H T S\] = \[3, 9, 9\]",
+            r"the mask is \[4, 9\]; wanted a shape that broadcasts to \[H T S\] = \[3, 9, 9\]",
         ),
         (
             lambda: masks.build_mask(lambda d, h: -d, T, H),
@@ -180,7 +180,7 @@ def test_a_users_function_is_a_mask(model):
         ),
         (
             lambda: mask_tap.condition(None, "weight"),
-            "'weight' is an unknown mask meaning; there are: scores, weights",
+            "'weight' is an unknown mask meaning; available: scores, weights",
         ),
         (lambda: mask_tap.condition(positions="off"), "positions are 'off'; wanted: kept, zero"),
     ],
@@ -655,9 +655,9 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path
     [
         (
             {"family": "window", "parameter": "x"},
-            "--parameter 'x': wanted numbers joined by commas, as 8 or 8,0.1",
+            "--parameter 'x': wanted numbers joined by commas, such as 8 or 8,0.1",
         ),
-        ({"parameter": "8"}, "--parameter '8' goes with one --family; there are: linear"),
+        ({"parameter": "8"}, "--parameter '8' needs exactly one --family; available: linear"),
         ({"documents": 2}, "--documents is 2; wanted 3 or more"),
         ({"documents": 1, "evaluations": 0}, "--documents is 1; wanted 2 or more"),
         ({"sentence": ""}, "--sentence '' has 0 tokens; wanted 2 or more"),

@@ -394,5 +394,7 @@ def test_random_weights_know_no_places(experiment, name):
 def test_queries_and_keys_are_not_turned_together_where_terms_read_them_alone():
     """One orthogonal matrix leaves q.k as it is, but not DeBERTa's terms of place."""
     model = minitx.load("zoo/masked-disentangled")
-    with pytest.raises(registry.NotApplicable, match="projections needs scores that are q.k alone"):
+    with pytest.raises(
+        registry.NotApplicable, match="projections needs scores that are products q.k only"
+    ):
         registry.get("projections").run(model, documents=2)

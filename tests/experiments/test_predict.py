@@ -63,6 +63,6 @@ def test_predict_needs_a_language_model_head(tmp_path):
 
 
 def test_a_causal_model_has_no_masks_to_fill(causal):
-    message = "has a mask, but a causal model only guesses the next token"
+    message = "has a mask, but a causal model predicts only the next token"
     with pytest.raises(ValueError, match=message):
         registry.get("predict").run(causal, sentence="He <mask> out.")

@@ -253,7 +253,7 @@ def test_masks_are_named_with_their_parameters():
         (
             "probe",
             {"mask": "wave"},
-            "--mask 'wave': 'wave' is no family of masks; there are: linear.*linear,window:8",
+            "--mask 'wave': 'wave' is not a family of masks; available: linear.*linear,window:8",
         ),
         (
             "probe",
@@ -278,7 +278,7 @@ def test_masks_are_named_with_their_parameters():
         (
             "shift",
             {"tokens": 32},
-            "--tokens 32: documents as long as the model reads leave no room",
+            "--tokens 32: documents of the maximum length leave no room",
         ),
     ],
 )

@@ -203,9 +203,12 @@ def test_tables_can_be_chosen_and_change_no_number(causal, result):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"ways": "none"}, "--ways: 'none' is no table; there are: zero, mean, shuffled, shifted"),
+        (
+            {"ways": "none"},
+            "--ways: 'none' is not a table; available: zero, mean, shuffled, shifted",
+        ),
         ({"stride": 32}, "--stride is 32; wanted 0 to 31"),
-        ({"stride": 8}, "--stride 8 goes with --whole:"),
+        ({"stride": 8}, "--stride 8 needs --whole:"),
         ({"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2"),
     ],
 )
@@ -274,5 +277,5 @@ def test_bootstrap_takes_sums_or_means_and_any_axes():
     other_seed = stats.bootstrap(mean, seed=4)
     assert np.array_equal(unweighted, equal_weights)
     assert not np.array_equal(unweighted, other_seed)
-    with pytest.raises(ValueError, match="statistic is 'median'; there are: ratio, mean"):
+    with pytest.raises(ValueError, match="statistic is 'median'; available: ratio, mean"):
         stats.bootstrap(mean, statistic="median")

@@ -525,9 +525,9 @@ def test_the_same_seed_gives_the_same_numbers_and_another_another_split(causal):
         (
             [*rows(20)],
             {"task": "order", "label": "label"},
-            "--column and --label go with --task labels",
+            "--column and --label need --task labels",
         ),
-        ([*rows(20)], {"label": "stars"}, "no column 'stars'; .*; there are: text, label"),
+        ([*rows(20)], {"label": "stars"}, "no column 'stars'; .*; available: text, label"),
         ([*rows(20)], {"tokens": 300}, "--tokens is 300; wanted 4 to 256"),
         ([*rows(20)], {"documents": 30}, r"t.jsonl' has 20 documents; wanted 30"),
         ([*rows(20)], {"test": "/nowhere"}, "no text file '/nowhere'"),
@@ -560,7 +560,7 @@ def test_labels_of_the_held_out_text_alone_are_noticed(bundled, tmp_path):
 def test_a_held_out_text_with_other_labels_is_noticed(bundled, tmp_path):
     train = written(tmp_path / "a.jsonl", rows(20))
     test = written(tmp_path / "b.jsonl", rows(20, ("good", "ugly")))
-    message = "labels that the training text lacks: ugly; there are: bad, good"
+    message = "labels that the training text lacks: ugly; available: bad, good"
     with pytest.raises(ValueError, match=message):
         run(bundled, text=train, test=test)
 

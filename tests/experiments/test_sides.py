@@ -92,7 +92,7 @@ def expected(experiment, family, side):
     if family == "t5" and name in NEED_A_TABLE:
         return "needs the position table, and t5 has none"
     if family == "t5" and name in BY_MECHANISM and side == "decoder":
-        return "needs texts, since places enter the scores, and a decoder reads no text"
+        return "needs texts, since positions enter the scores, and a decoder reads no text"
     if family == "t5" and name == "bases" and side == "decoder":
         return "needs the position table, and t5 has none"
     return ""

@@ -222,7 +222,7 @@ def test_places_with_words_are_no_part_of_words_with_places():
     [
         ({"documents": 1}, "--documents is 1; wanted 2 or more"),
         ({"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
-        ({"head": "L9H0"}, "'L9H0' is no head of this model"),
+        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
     ],
 )
 def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):

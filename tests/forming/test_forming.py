@@ -148,9 +148,9 @@ def test_the_command_writes_its_files(tmp_path, capsys, history, monkeypatch):
 
 def test_what_is_no_history_is_refused_before_work(capsys, tmp_path):
     assert commands.run_command(["forming", "tiny-bert", "--out", str(tmp_path)]) == 2
-    assert "holds no training that has ended: it has no train.json" in capsys.readouterr().err
+    assert "has no finished training: there is no train.json" in capsys.readouterr().err
     assert commands.run_command(["forming", "nothing-there", "--out", str(tmp_path)]) == 2
-    assert "is no bundled model" in capsys.readouterr().err
+    assert "is not a bundled model" in capsys.readouterr().err
     single = minitx.History(None, np.zeros(1), {5: None})
     with pytest.raises(ValueError, match="the history has 1 snapshots; wanted 2 or more"):
         forming.compute(single, FEW)

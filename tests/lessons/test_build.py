@@ -74,7 +74,7 @@ def test_the_command_writes_a_notebook(tmp_path, capsys):
 
 def test_the_command_names_the_lessons_there_are(capsys):
     assert main(["lesson", "77"]) == 2
-    assert "there is no lesson 77 in English; there is 1, 2, 3" in capsys.readouterr().err
+    assert "there is no lesson 77 in English; available: 1, 2, 3" in capsys.readouterr().err
 
 
 def test_the_command_opens_what_is_built_and_builds_what_is_not(tmp_path, monkeypatch, capsys):

@@ -86,7 +86,7 @@ def test_heads_that_beat_chance(answer):
     ("answer", "hint"),
     [
         (("tiny-gpt2", "induction"), "wanted .model, kind, layer, head."),
-        (("gpt5", "induction", 0, 0), "no bundled model 'gpt5'; there are: deep-roberta"),
+        (("gpt5", "induction", 0, 0), "no bundled model 'gpt5'; available: deep-roberta"),
         (("tiny-gpt2", "copying", 0, 0), "wanted one of previous"),
         (("tiny-gpt2", "induction", 0, 4), "4 layers of 4"),
         (("tiny-gpt2", "induction", -1, 0), "4 layers of 4"),

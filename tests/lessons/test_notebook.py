@@ -111,7 +111,7 @@ def test_a_lesson_without_a_heading_is_refused(tmp_path, monkeypatch):
 
 def test_a_lesson_that_there_is_not(tmp_path, monkeypatch):
     written(tmp_path, monkeypatch)
-    with pytest.raises(ValueError, match="no lesson 4 in 日本語; there is 3"):
+    with pytest.raises(ValueError, match="no lesson 4 in 日本語; available: 3"):
         lessons.get(4, "ja")
     with pytest.raises(ValueError, match="language is 'fr'; wanted en or ja"):
         lessons.get(3, "fr")

@@ -88,7 +88,7 @@ def test_a_model_that_is_not_served_is_named(serving):
     client, started = serving(FAILS)
     answer = client.get("/atlas", params={"model": "a third"})
     assert answer.status_code == 404 and not started
-    assert answer.json()["error"] == "no model 'a third' here; there are: one, t&wo"
+    assert answer.json()["error"] == "no model 'a third' here; available: one, t&wo"
 
 
 def test_closing_ends_what_runs_and_removes_what_was_written(serving, tmp_path):

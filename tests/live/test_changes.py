@@ -280,7 +280,7 @@ def test_changes_go_through_json(changes):
         ({"layers_off": [0] * 5000}, "layers_off is .*; wanted a list of at most 4096"),
         ({"layers_off": [[1]]}, "a layer is .1.; wanted a whole number"),
         ({"mask": "linear"}, "mask is 'linear'; wanted a Mask"),
-        ({"mask": {"famly": "linear"}}, "masks have no 'famly'; there are: family, meaning"),
+        ({"mask": {"famly": "linear"}}, "masks have no 'famly'; available: family, meaning"),
         ({"mask": {"family": "cosine"}}, "family of a mask is 'cosine'; wanted one of 'linear'"),
         ({"mask": {"family": ["linear"]}}, "family of a mask is"),
         ({"mask": {"meaning": "half"}}, "meaning of a mask is 'half'"),
@@ -289,7 +289,7 @@ def test_changes_go_through_json(changes):
         ({"mask": {"values": ["0.5"]}}, "wanted finite numbers"),
         ({"mask": {"values": [0, 0]}}, "2 parameters for linear; it has 1: low"),
         ({"mask": {"null_seed": -1}}, "null_seed is -1"),
-        ({"heads": []}, "changes have no 'heads'; there are: positions, shift"),
+        ({"heads": []}, "changes have no 'heads'; available: positions, shift"),
         (["zero"], "changes are .'zero'.; wanted an object"),
     ],
 )
@@ -329,7 +329,7 @@ def test_what_an_encoder_decoder_cannot_take_is_refused(tmp_path):
         (Changes(dial=1, stack="cross"), "cross-attention reads no positions"),
         (Changes(mask=Mask(), stack="cross"), "between two texts there is no distance"),
         (Changes(mlps_off=[0], stack="cross"), "cross-attention has no MLPs"),
-        (Changes("shifted", shift=1, stack="encoder"), "t5 reads distances alone"),
+        (Changes("shifted", shift=1, stack="encoder"), "t5 reads only distances"),
     ):
         with pytest.raises(ValueError, match=match):
             changes.edits(model, [1], source)

@@ -108,16 +108,16 @@ def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client
     [
         ("run", {"text": "/etc/hostname"}, "the picture is '/etc/hostname'; wanted sample, or"),
         ("run", {"text": "sample:-1"}, "wanted sample, or sample:N"),
-        ("run", {"words": True}, "words are of texts; tiny-vit reads pictures"),
-        ("run", {"hidden": [1]}, "hidden tokens are guessed by a masked model"),
+        ("run", {"words": True}, "words need a text; tiny-vit reads pictures"),
+        ("run", {"hidden": [1]}, "only a masked model predicts hidden tokens"),
         ("run", {"target": "a"}, "this model (vit) is one stack"),
-        ("run", {"changes": {"mask": {"family": "alibi"}}}, "patches stand in rows and columns"),
+        ("run", {"changes": {"mask": {"family": "alibi"}}}, "patches are in rows and columns"),
         ("run", {"changes": {"dial": 8}}, "dial is 8; 8 columns take less than 8"),
         ("run", {"changes": {"dial_down": -8}}, "dial_down is -8; 8 rows take less than 8"),
         ("run", {"changes": {"positions": "shifted", "shift": 1}}, "can stand at most 0 later"),
         ("patch", {"other": "sample"}, "this model reads pictures"),
         ("writers", {"place": 0}, "are not attributed"),
-        ("next", {}, "a next token comes from a causal model"),
+        ("next", {}, "only a causal model without an encoder"),
     ],
 )
 def test_what_makes_no_sense_of_a_picture_is_refused(client, path, values, reason):

@@ -38,7 +38,7 @@ def test_a_new_change_is_checked(bundled):
 
 
 def test_without_its_record_it_is_none():
-    with pytest.raises(ValueError, match="changes have no 'sharper'; there are: positions"):
+    with pytest.raises(ValueError, match="changes have no 'sharper'; available: positions"):
         Changes(sharper=2)
     with pytest.raises(AttributeError, match="changes have no 'sharper'"):
         _ = Changes().sharper

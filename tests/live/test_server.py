@@ -224,16 +224,16 @@ def test_whole_words(client):
         ({"text": 3}, "the text is 3; wanted a text"),
         ({"text": "a" * (LONGEST + 1)}, f"the text has {LONGEST + 1} letters; this page takes at"),
         ({"text": "dog " * 300}, "this model reads at most 256"),
-        ({"text": "half \ud83d"}, "half of a letter"),
+        ({"text": "half \ud83d"}, "half of a character"),
         ({"target": "a" * (LONGEST + 1)}, "the target has"),
         ({"target": "A dog"}, "but this model .roberta. is one stack"),
-        ({"model": "gpt3"}, "no model 'gpt3' here; there are: tiny-roberta, gpt"),
+        ({"model": "gpt3"}, "no model 'gpt3' here; available: tiny-roberta, gpt"),
         ({"model": ["gpt"]}, "no model"),
         ({"words": 1}, "words is 1; wanted true or false"),
         ({"null": "yes"}, "null is 'yes'"),
         ({"hidden": [-1]}, "hidden is .-1.; wanted a list of at most"),
         ({"hidden": [99]}, "token 99 is to be hidden; wanted 0 to 15"),
-        ({"hidden": [1], "model": "gpt"}, "hidden tokens are guessed by a masked model"),
+        ({"hidden": [1], "model": "gpt"}, "only a masked model predicts hidden tokens"),
         ({"hidden": [1], "model": "pair"}, "hidden tokens are those of a masked model"),
         ({"temperature": 11}, "temperature is 11; wanted a number from 0.0 to 10.0"),
         ({"temperature": "1"}, "temperature is '1'"),
@@ -241,7 +241,7 @@ def test_whole_words(client):
         ({"changes": []}, "changes are ..; wanted an object"),
         ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is out of range; wanted 0 to 3"),
         ({"changes": {"stack": "cross"}, "model": "pair", "null": True}, "no null for it here"),
-        ({"heads": []}, "a request has no 'heads'; there are: model, text"),
+        ({"heads": []}, "a request has no 'heads'; available: model, text"),
         ({"page": "p" * 65}, "page is .*; wanted at most 64 letters"),
         ({"page": 1}, "page is 1"),
     ],
@@ -255,7 +255,11 @@ def test_what_cannot_be_run_is_said(client, values, reason):
 @pytest.mark.parametrize(
     "path, values, reason",
     [
-        ("next", {}, "a next token comes from a causal model of one stack; this is a model with"),
+        (
+            "next",
+            {},
+            "only a causal model without an encoder predicts a next token; this is a model with",
+        ),
         ("next", {"model": "pair"}, "this is an encoder-decoder"),
         ("next", {"model": "gpt", "seed": -1}, "seed is -1; wanted a whole number from 0 to"),
         ("next", {"model": "gpt", "token": 10**6}, "token is 1000000; wanted a whole number"),
@@ -340,7 +344,7 @@ def test_the_headers_keep_a_page_to_itself(client):
 def test_a_foreign_host_is_refused(client, host):
     for path in "/", "/api/run":
         answer = client.get(path, headers={"Host": host})
-        assert f"this page is at 127.0.0.1:{PORT} or localhost" in error(answer, 403)
+        assert f"this page is served only at 127.0.0.1:{PORT} or localhost" in error(answer, 403)
         assert "content-security-policy" in answer.headers
 
 
@@ -371,7 +375,7 @@ def test_this_machines_own_names_are_not(client):
 )
 def test_a_foreign_origin_is_refused(client, origin):
     answer = client.post("/api/run", json={"text": TEXT}, headers={"Origin": origin})
-    assert "may ask; this is from" in error(answer, 403)
+    assert "may send requests; this is from" in error(answer, 403)
 
 
 def test_the_pages_own_origin_is_not(client):

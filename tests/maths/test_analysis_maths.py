@@ -300,7 +300,7 @@ def test_a_centre_that_looks_to_both_sides_alike_is_even():
 
 def test_too_few_different_profiles_for_the_clusters():
     two = np.repeat(np.eye(2, 21), 9, axis=0)
-    with pytest.raises(ValueError, match="6 clusters wanted from 2 different profiles"):
+    with pytest.raises(ValueError, match="6 clusters requested for 2 different profiles"):
         profiles.clusters(two, 6)
 
 

@@ -257,7 +257,7 @@ def test_with_biases_the_factors_give_the_exact_scores():
     assert relative_error(ours, scores) < 1e-13
     unbiased = scores_of(x, W_Q, W_K)
     assert relative_error(unbiased, scores) > 0.1
-    with pytest.raises(ValueError, match="both biases or none are wanted, b_K is missing"):
+    with pytest.raises(ValueError, match="wanted both biases or none; b_K is missing"):
         factors.svd(W_Q, W_K, b_Q)
 
 
@@ -272,7 +272,7 @@ def test_pca_finds_the_directions_it_was_made_of():
     assert share == pytest.approx([0.9, 0.1], abs=1e-13)
     explained = spectra.explained(plane)
     assert max_error(share.cumsum(), explained[:2]) < 1e-13
-    with pytest.raises(ValueError, match="25 components wanted of 64 tokens and 24 columns"):
+    with pytest.raises(ValueError, match="25 components requested for 64 tokens and 24 columns"):
         factors.pca(draw(T, D), 25)
 
 
@@ -341,7 +341,7 @@ def test_only_columns_with_a_singular_value_are_determined():
 
 def test_an_unknown_completion_is_refused():
     W_Q, W_K = draw(2, D, d)
-    message = "no completion 'full', there are procrustes, lapack, random, thin"
+    message = "no completion 'full'; available: procrustes, lapack, random, thin"
     with pytest.raises(ValueError, match=message):
         rotation.complete(W_Q, W_K, "full")
 
@@ -456,7 +456,7 @@ def test_binned_energy_is_kept_and_forgets_the_basis_of_equal_angles():
     assert max_error(g_bins, h_bins) < 1e-11 * energy.max()
     eight_bins = rotation.binned(g, theta, 8)
     assert eight_bins.sum() == pytest.approx(energy.sum(), rel=1e-12)
-    with pytest.raises(ValueError, match="an even number of bins is wanted, 7 is given"):
+    with pytest.raises(ValueError, match="wanted an even number, 7 is given"):
         rotation.binned(g, theta, 7)
 
 

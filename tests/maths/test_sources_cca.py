@@ -158,5 +158,5 @@ def test_a_direction_that_is_constant_breaks_nothing():
 
 
 def test_a_table_of_few_places_has_few_components():
-    with pytest.raises(ValueError, match="12 components wanted of 10 places and 40 columns"):
+    with pytest.raises(ValueError, match="12 components requested for 10 positions and 40 columns"):
         cca.columns(np.ones((10, 40)), 12)

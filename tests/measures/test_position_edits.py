@@ -110,7 +110,7 @@ def test_what_has_no_positions_or_only_distances_says_so():
             change.edits(nowhere, tiny.ids(nowhere, 7))
     for variant in ("bloom-three", "t5-encoder"):
         model = tiny.load(variant)
-        with pytest.raises(ValueError, match="reads distances alone: a shift"):
+        with pytest.raises(ValueError, match="reads only distances: a shift"):
             Changes("shifted", shift=3).edits(model, tiny.ids(model, 7))
-    with pytest.raises(ValueError, match="llama reads distances alone: a shift"):
+    with pytest.raises(ValueError, match="llama reads only distances: a shift"):
         Changes("shifted", shift=3).edits(rotary, tiny.ids(rotary, 7))

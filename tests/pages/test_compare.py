@@ -103,7 +103,7 @@ def test_arrays_for_each_head_are_those_that_the_experiment_names():
     assert set(compare.per_head(named, RESULT, (2, 3))) == {"share"}
     more = RESULT | {"other": np.ones((2, 3)), "seen": np.ones((2, 3))}
     assert set(compare.per_head(named, more, (2, 3))) == {"share", "other"}
-    with pytest.raises(ValueError, match="profiles gives no number for each head with these"):
+    with pytest.raises(ValueError, match="profiles has no number per head with these"):
         compare.per_head(replace(named, per_head=("absent",)), more, (2, 3))
 
 
@@ -137,7 +137,7 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
     out = tmp_path / "x"
     options = "--experiment", "profiles", "--out", out
     error = complaint(capsys, "compare", folders["one"], "tiny-bert", *options)
-    assert "only models of one shape can be compared head by head" in error
+    assert "only models of the same shape can be compared head by head" in error
     assert "2 layers x 3 heads and tiny-bert 4 layers x 4 heads" in error
     assert not out.exists()
 
@@ -147,13 +147,13 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
     [
         (
             ["predict"],
-            "predict gives no number for each head, and cannot be compared head by head; these "
+            "predict has no number per head, and cannot be compared head by head; these "
             "can: profiles, alignment, queries-keys, singular-values, bases, rotation, lags,",
         ),
         (["profile"], "unknown experiment 'profile'; did you mean profiles"),
         (
             ["profiles", "--of", "shares", *OPTIONS],
-            "--of shares: profiles has, for each head, best_offset, best_attention",
+            "--of shares: profiles has, per head, best_offset, best_attention",
         ),
     ],
 )

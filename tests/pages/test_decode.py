@@ -115,7 +115,7 @@ def test_what_decode_refuses(folder, tmp_path, capsys):
     for arguments, message in (
         ([folder], "wanted a TEXT or --ids FILE"),
         ([folder, TEXT, "--ids", "x"], "wanted a TEXT or --ids FILE to decode, one of them"),
-        ([folder, TEXT, "--steps", "--beams", 2], "--beams 2: steps are those of one beam"),
+        ([folder, TEXT, "--steps", "--beams", 2], "--beams 2: --steps shows greedy decoding"),
         ([folder, TEXT, "--out", "x.pdf"], "--out x.pdf: wanted a file that ends in .svg or .png"),
         ([folder, "--ids", tmp_path / "empty.txt"], "has no token ids"),
         ([folder, TEXT, "--n", 30], "this model reads at most 24"),

@@ -285,7 +285,7 @@ def test_two_checkpoints_of_other_sizes_are_refused():
     a, b = (minitx.load(weights.find(name)) for name in ("tiny-bert", "tiny-gpt2"))
     with pytest.raises(
         ValueError,
-        match="one of the two has an encoder|other sizes cannot be compared: n_layers 4 and 2",
+        match="only one of the two has an encoder|different sizes cannot be .*: n_layers 4 and 2",
     ):
         models.verify(a, minitx.load(weights.find("tiny-bart")))
     with pytest.raises(ValueError, match="n_heads 4 and 8, d_head 32 and 16"):
@@ -303,9 +303,9 @@ def test_files_that_are_no_references_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no reference file"):
         reference.read_file(path)
     path.write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="is cut off or no safetensors file"):
+    with pytest.raises(ValueError, match="is truncated or not a safetensors file"):
         reference.read_file(path)
-    with pytest.raises(ValueError, match="is no reference file: minitx record writes them"):
+    with pytest.raises(ValueError, match="is not a reference file; minitx record writes them"):
         reference.read_file(tiny.GOLDEN / "bert-masked" / "model.safetensors")
     whole = reference.read_file(PARITY / "bert-masked.safetensors")
     newer = whole._replace(about=whole.about)
@@ -334,9 +334,9 @@ def stated(name, value):
 
 DAMAGE = [  # a change of the tensors and of what is said | the error
     (renamed("0.tokens", "99999999999999.tokens"), "0.tokens or 0.valid is missing"),
-    (renamed("3.q.1", "7.q.1"), "no batch 4, but others"),
-    (renamed("0.q.1", "0.q.x"), "'q.x' is no point"),
-    (renamed("0.q.1", "0.hit()"), "'hit..' is no point"),
+    (renamed("3.q.1", "7.q.1"), "no batch 4; available"),
+    (renamed("0.q.1", "0.q.x"), "'q.x' is not a point"),
+    (renamed("0.q.1", "0.hit()"), "'hit..' is not a point"),
     (renamed("0.valid", "0.vali"), "0.tokens or 0.valid is missing"),
     (shaped("1.valid", lambda x: x.astype("f4")), "'1.valid' is float32"),
     (shaped("1.tokens", lambda x: x[0]), "'1.tokens' is int"),
@@ -364,7 +364,7 @@ def test_a_damaged_record_is_refused_by_name(change, error, tmp_path):
 
 @pytest.mark.parametrize("places", [[-1], [10**6]])
 def test_places_outside_an_array_are_refused(places):
-    with pytest.raises(ValueError, match="'sample.9' has places outside the array"):
+    with pytest.raises(ValueError, match="'sample.9' has indices outside the array"):
         reference.sample_of("sample.9", np.array(places))
 
 
@@ -399,7 +399,7 @@ def test_verify_as_a_command(tmp_path, capsys):
     assert main(["verify", sound, path, "--bound", "1e-20"]) == 1
     capsys.readouterr()
     assert main(["verify", sound, str(tmp_path / "nothing")]) == 2
-    assert "no bundled model" in capsys.readouterr().err
+    assert "not a bundled model" in capsys.readouterr().err
 
 
 def test_verify_of_two_checkpoints_as_a_command(tmp_path, capsys):

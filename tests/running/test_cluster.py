@@ -149,7 +149,7 @@ def test_a_worker_that_would_compute_otherwise_is_refused_by_name(workers, spoil
     assert message in capsys.readouterr().err
     spoilt(otherwise, second)
     with executor.use(cluster.Cluster(lambda: workers)):
-        with pytest.raises(cluster.Gone, match="every worker is refused"):
+        with pytest.raises(cluster.Gone, match="every worker was rejected"):
             gathered(lambda i, x: {"sum": x, "all": x})
 
 
@@ -294,7 +294,7 @@ def test_nothing_waits_forever(monkeypatch):
         end.start()
         stack.callback(end.cancel)
         stack.enter_context(executor.use(cluster.Cluster(lambda: alone)))
-        message = r"nothing was finished for \d s on its 0 workers; .* --resume goes on"
+        message = r"no task finished for \d s on its 0 workers; .* --resume to continue"
         with pytest.raises(cluster.Gone, match=message):
             gathered(lambda i, x: {"all": x})
 
@@ -313,7 +313,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
                 time.sleep(0.05)
                 return {"all": x}
 
-            with pytest.raises(cluster.Gone, match="the cluster at tcp://.* --resume goes on"):
+            with pytest.raises(cluster.Gone, match="the cluster at tcp://.* --resume to continue"):
                 for _ in cluster.Cluster(lambda: far).results(measure, enumerate(ROWS)):
                     if not seen:
                         processes[0].send_signal(signal.SIGKILL)

@@ -73,7 +73,7 @@ def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
 def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(many, "_in_process", _killed)
     listed = [registry.get(name) for name in ("positions", "attention")]
-    with pytest.raises(OSError, match="ended before its experiment did; .* --resume goes on"):
+    with pytest.raises(OSError, match="ended before its experiment; .* --resume to continue"):
         [*many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)]
     assert not multiprocessing.active_children()
 
@@ -124,7 +124,7 @@ def test_whatever_ends_a_report_ends_its_processes(tmp_path, number):
     until(lambda: not any(map(is_alive, own)))
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert errors == "minitx: interrupted; the same command with --resume goes on\n"
+        assert errors == "minitx: interrupted; repeat the command with --resume to continue\n"
 
 
 def until(is_done, seconds=150):

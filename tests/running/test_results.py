@@ -131,7 +131,7 @@ def test_settings_follow_the_other_models_of_a_comparison(tmp_path, partial):
         before = after
     bundled = settings.of_run(experiment, model, "a model", {})
     assert [*bundled["others"]] == weights.bundled()
-    with pytest.raises(FileNotFoundError, match="'nothing' is no bundled model"):
+    with pytest.raises(FileNotFoundError, match="'nothing' is not a bundled model"):
         settings.of_run(experiment, model, "a model", {"others": "nothing"})
 
 

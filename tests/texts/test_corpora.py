@@ -144,7 +144,7 @@ def test_rows_of_parquet_are_documents(tmp_path):
     "options, message",
     [
         ({"column": "n"}, "a.parquet: column 'n' holds int64, no text; wanted string"),
-        ({"column": "body"}, "no column 'body'.*there are: text, n"),
+        ({"column": "body"}, "no column 'body'.*available: text, n"),
     ],
 )
 def test_columns_of_parquet_that_cannot_be_read(tmp_path, options, message):
@@ -159,7 +159,9 @@ def test_a_damaged_parquet_file_is_named_with_its_group(tmp_path):
     path = write_parquet(tmp_path / "a.parquet", {"text": long}, rows=10)
     content = bytearray((tmp_path / "a.parquet").read_bytes())
     (tmp_path / "a.parquet").write_bytes(content[:-100])
-    with pytest.raises(ValueError, match="'a.parquet' is no Parquet file, or damaged: it cannot"):
+    with pytest.raises(
+        ValueError, match="'a.parquet' is not a Parquet file, or is damaged: it cannot"
+    ):
         texts(path)
     start = content.index(long[20][:200].encode())
     content[start - 60 : start + 60] = bytes([255]) * 120
@@ -241,7 +243,7 @@ def test_sample_seed_and_column_become_the_name_of_the_text():
     assert (checked["text"], checked["column"]) == ("draw:3:5:a.csv", "body")
     assert checked["seed"] == 5
     for wrong, message in (
-        ({"sample": 30}, "sample is 30, but of no text; wanted text too"),
+        ({"sample": 30}, "sample is 30, but there is no text; wanted text too"),
         ({"text": "a", "sample": -1}, "sample is -1; wanted 0 or more"),
         ({"text": "a", "column": "a:b"}, "--column 'a:b' has a colon"),
     ):

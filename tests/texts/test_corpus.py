@@ -207,7 +207,7 @@ def test_texts_can_be_shuffled_like_documents(bundled, tmp_path):
         ),
         (ROWS, {"documents": -1}, "--documents is -1; wanted 1 or more"),
         (ROWS, {"tokens": 3}, "--tokens is 3; wanted 4 or more"),
-        (ROWS, {"column": "body"}, "no column 'body'; .* there are: text, label"),
+        (ROWS, {"column": "body"}, "no column 'body'; .* available: text, label"),
     ],
 )
 def test_texts_that_cannot_be_given_are_said_before_any_work(

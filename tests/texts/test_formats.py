@@ -172,19 +172,19 @@ def test_records_are_read_one_at_a_time(tmp_path):
 @pytest.mark.parametrize(
     "name, content, options, message",
     [
-        ("t.csv", "", {}, "t.csv: no column of a known name; .*; there are: none"),
+        ("t.csv", "", {}, "t.csv: no column of a known name; .*; available: none"),
         (
             "t.csv",
             "a,b\n1,2\n",
             {},
-            "t.csv: no column of a known name; name the text's with --column, .*; there are: a, b",
+            "t.csv: no column of a known name; name the text's with --column, .*; available: a, b",
         ),
-        ("t.csv", "a,b\n1,2\n", {"column": "a,c"}, "t.csv: no column 'c'; .*; there are: a, b"),
+        ("t.csv", "a,b\n1,2\n", {"column": "a,c"}, "t.csv: no column 'c'; .*; available: a, b"),
         (
             "t.csv",
             "a,b\n1,2\n",
             {"column": "a", "label": "d"},
-            "t.csv: no column 'd'; .* there are: a, b",
+            "t.csv: no column 'd'; .* available: a, b",
         ),
         ("t.csv", "text,b\n1,2\n3\n", {}, "t.csv, row 3: 1 cells, but the header has 2: text, b"),
         ("t.csv", "text,b\n1,2,3\n", {}, "t.csv, row 2: 3 cells, but the header has 2: text, b"),
@@ -192,9 +192,9 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.csv",
             'text\n"never closed\nmore\n',
             {},
-            "'t.csv' is no .csv file: line 3: unexpected end of data",
+            "'t.csv' is not a .csv file: line 3: unexpected end of data",
         ),
-        ("t.csv", "text\rone\r", {}, "'t.csv' is no .csv file: line 1: new-line character"),
+        ("t.csv", "text\rone\r", {}, "'t.csv' is not a .csv file: line 1: new-line character"),
         (
             "t.csv",
             b"text\n\xc3\xa9\nna\xefve\n",
@@ -202,8 +202,8 @@ def test_records_are_read_one_at_a_time(tmp_path):
             r"'t.csv' is not valid UTF-8: line 3, byte 10 of the file \(invalid",
         ),
         ("t.jsonl", '{"text": "a"}\n[1, 2]\n', {}, r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
-        ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: no JSON: Expecting value"),
-        ("t.jsonl", "[" * 100_000, {}, "t.jsonl, line 1: no JSON: "),
+        ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: not JSON: Expecting value"),
+        ("t.jsonl", "[" * 100_000, {}, "t.jsonl, line 1: not JSON: "),
         (
             "t.jsonl",
             '{"text": "a"}\n{"txt": "b", "n": 1}\n',
@@ -214,9 +214,9 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.jsonl",
             '{"text": "a"}\n',
             {"column": "review"},
-            "t.jsonl, line 1: no column 'review'; .* there are: text",
+            "t.jsonl, line 1: no column 'review'; .* available: text",
         ),
-        ("t.jsonl", '{"text": 5}\n', {}, "t.jsonl, line 1: 'text' is no text, but 5"),
+        ("t.jsonl", '{"text": 5}\n', {}, "t.jsonl, line 1: 'text' is not a text but 5"),
         (
             "t.jsonl",
             '{"text": "a"}\n{"text": "cut \\ud83d"}\n',
@@ -235,7 +235,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.jsonl",
             '{"text": "a", "label": [1]}\n',
             {},
-            r"t.jsonl, line 1: 'label' is no label, but \[1\]",
+            r"t.jsonl, line 1: 'label' is not a label but \[1\]",
         ),
         (
             "t.jsonl",
@@ -255,7 +255,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.csv",
             "text,n,text\na,1,b\n",
             {},
-            "'t.csv' has more than one column 'text'; there are: text, n, text",
+            "'t.csv' has more than one column 'text'; available: text, n, text",
         ),
         ("pos/0.txt", "a line\n", {"label": "x"}, "'test_what_is_wrong_is_named.*' has no columns"),
         (
@@ -299,7 +299,7 @@ def test_labels_further_down_are_not_lost(tmp_path):
 def test_a_quote_that_is_never_closed_does_not_swallow_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "CELL", 1000)
     text = write(tmp_path / "t.csv", 'text\n"open\n' + "a line\n" * 10_000)
-    message = r"'t.csv' is no .csv file: line \d+: field larger than field limit"
+    message = r"'t.csv' is not a .csv file: line \d+: field larger than field limit"
     with pytest.raises(ValueError, match=message):
         records(text)
 
@@ -340,7 +340,7 @@ def test_one_file_is_known_by_its_own_hash(tmp_path, name, content):
     [
         ("t.txt", "short\n" + "a " * 60 + "\n", "t.txt, line 2 is longer than 100 ch.*fold -s"),
         ("t.jsonl", '{"text": "' + "a " * 60 + '"}\n', "t.jsonl, line 1 is longer than 100 ch"),
-        ("t.csv", 'text\n"' + "a\n" * 60 + '"\n', "'t.csv' is no .csv file: line 5.: field lar"),
+        ("t.csv", 'text\n"' + "a\n" * 60 + '"\n', "'t.csv' is not a .csv file: line 5.: field lar"),
         ("t.txt", "= Title =\n\n" + "a formula\n" * 30, "t.txt, line 1 is longer than"),
         ("pos/0.txt", "a line\n" * 30, "pos/0.txt is longer than 100 characters"),
     ],
@@ -377,7 +377,9 @@ def test_a_link_to_nothing_among_others_is_named(tmp_path):
     """It hid the whole folder: no .txt file in it."""
     write(tmp_path / "a.txt", "one\n")
     (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="has '.*/b.txt', which is no file: a link to what"):
+    with pytest.raises(
+        FileNotFoundError, match="has '.*/b.txt', which is not a file: a link to what"
+    ):
         list(formats.records(tmp_path))
 
 

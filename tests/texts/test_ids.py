@@ -60,12 +60,12 @@ def test_special_tokens_are_those_of_every_line_of_several(bundled, tmp_path):
 @pytest.mark.parametrize(
     "line,message",
     [
-        ("5 x 7", "some.ids, line 2: 'x' is no token id; wanted whole numbers, one document a"),
-        ("5 -6", "line 2: '-6' is no token id"),
-        ("5 6.0", "line 2: '6.0' is no token id"),
-        ("5 ٦", "line 2: '٦' is no token id"),
+        ("5 x 7", "some.ids, line 2: 'x' is not a token id; wanted whole numbers, one document a"),
+        ("5 -6", "line 2: '-6' is not a token id"),
+        ("5 6.0", "line 2: '6.0' is not a token id"),
+        ("5 ٦", "line 2: '٦' is not a token id"),
         ("5 1024", "line 2: 1024 is not in this model's vocabulary; wanted 0 to 1023"),
-        ("5 " + "9" * 30, "line 2: '99999999999999999999' is no token id"),
+        ("5 " + "9" * 30, "line 2: '99999999999999999999' is not a token id"),
         ("5 1", "line 2: 1 is padding; leave it out"),
     ],
 )
@@ -81,7 +81,7 @@ def test_files_of_ids_that_cannot_be_read(bundled, tmp_path):
         corpus.documents(bundled, f"ids:{tmp_path}/none.ids")
     with pytest.raises(ValueError, match=r"some.ids' has 3 tokens, 0 documents of 8 tokens"):
         corpus.documents(bundled, ids_file(tmp_path, "5 6 7"), 1, 8)
-    with pytest.raises(ValueError, match="--column and --label do not go with --ids"):
+    with pytest.raises(ValueError, match="--column and --label cannot be used with --ids"):
         corpus.texts(bundled, ids_file(tmp_path, "5 6 7"), column="text")
     with pytest.raises(ValueError, match=r"--ids '.*some.ids' is empty"):
         formats.described(ids_file(tmp_path, " "))

@@ -1411,7 +1411,7 @@ BREAKS = [
     Break(
         "an unknown option from Python is passed over",
         REGISTRY,
-        "if name not in options:\n    raise ValueError(f'{self.name} has no option {given_name!r} (there are: {self._defaults})')",
+        "if name not in options:\n    raise ValueError(f'{self.name} has no option {given_name!r} (available: {self._defaults})')",
         "if name not in options:\n    continue",
     ),
     Break(
@@ -1631,8 +1631,8 @@ BREAKS = [
     Break(
         "a public function has lost its example",
         "minitx/finite.py",
-        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
-        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
+        '"""Raise ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    The same holds for numbers beyond 1e10: in float32 their products overflow within a layer.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raise ValueError that names every weight with NaN or infinity. Reads the whole file."""',
     ),
     Break(
         "a state that is no whole archive is left open",
@@ -3672,7 +3672,7 @@ BREAKS = [
     Break(
         "an unknown kind of rotary positions is the plain one",
         ROTARY,
-        "raise ValueError(f\"rope_type is {kind!r:.80}; computed are {', '.join(KINDS)}\")",
+        "raise ValueError(f\"rope_type is {kind!r:.80}; supported: {', '.join(KINDS)}\")",
         'kind = "default"',
     ),
     Break(
@@ -4417,7 +4417,7 @@ BREAKS = [
     Break(
         "a process that is killed says nothing of --resume",
         MANY,
-        '"a process ended before its experiment did; the same command with --resume goes on"',
+        '"a process ended before its experiment; repeat the command with --resume to continue"',
         '"a process ended"',
     ),
     Break(
@@ -4619,7 +4619,7 @@ BREAKS = [
         "False",
     ),
     Break(
-        "a record may name what is no point",
+        "a record may name what is not a point",
         "analysis/parity/reference.py",
         "stem not in POINTS or (layer and not layer.isdecimal())",
         "False",

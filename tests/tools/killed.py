@@ -187,7 +187,7 @@ def two_at_once(name, folder):
     while not [*(folder / "out").glob(".*.lock")]:
         time.sleep(0.001)
     second = ended(started(name, folder / "out"))
-    faults = wrong(second, "another run is at work in ", str(folder / "out"))
+    faults = wrong(second, "another run is writing to ", str(folder / "out"))
     faults += ["the first run failed"] * bool(ended(first).status)
     return faults + differing(folder / "out", folder / "whole")
 

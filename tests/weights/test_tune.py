@@ -91,7 +91,7 @@ def test_only_named_arrays_learn():
     training.Training(model, training.choose(model, learned, "W_pos"), run.data, run.how).go_on()
     moved = [key for key, x in parameters(model).items() if (x != before[key]).any()]
     assert moved == ["W_pos"]
-    with pytest.raises(ValueError, match="no array or point 'W_po'; near to it: W_pos"):
+    with pytest.raises(ValueError, match="no array or point 'W_po'; closest: W_pos"):
         training.choose(model, learned, "W_po")
     with pytest.raises(ValueError, match="leave nothing to learn"):
         training.choose(model, learned, "W_pos", "W_pos")
@@ -172,7 +172,7 @@ def test_a_finished_run_is_taken_as_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr(training.Training, "step", None)
     assert tune("tiny-gpt2", tmp_path, True, **SMALL, only="W_pos") == first
     (tmp_path / "state.safetensors").write_bytes(b"no state")
-    with pytest.raises(ValueError, match="is no state of a training"):
+    with pytest.raises(ValueError, match="is not a saved training state"):
         tune("tiny-gpt2", tmp_path, True, **SMALL, only="W_pos")
 
 
@@ -236,7 +236,7 @@ WRONG = {
     "--label price goes with --task labels": {"label": "price", "task": "words"},
     "this model reads 4 to 256": {"tokens": 900},
     "wanted 0 to 1": {"rate": "7"},
-    "no bundled model": {"model": "tiny-brt"},
+    "not a bundled model": {"model": "tiny-brt"},
     "words are learned by one stack": {"model": "tiny-bart", "task": "words"},
     "this model is an encoder-decoder": {"model": "tiny-bart", "task": "order"},
 }

@@ -289,7 +289,7 @@ def test_unknown_repositories_and_revisions_have_their_own_errors(machine):
         machine.fetch("robrta-base")
     with raises(FileNotFoundError, match=r"org/tiny has no revision 'v9'; wanted a branch.*main"):
         machine.fetch(revision="v9")
-    with raises(ValueError, match=r"'a/b/c' is no hub id: wanted NAME or ORG/NAME"):
+    with raises(ValueError, match=r"'a/b/c' is not a hub id; wanted NAME or ORG/NAME"):
         machine.fetch("a/b/c")
 
 
@@ -693,7 +693,7 @@ def test_bundled_names_and_folders_are_found(tmp_path, monkeypatch):
 
 
 def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_path):
-    text = r"(?s)no bundled model \(.*not in the .*: minitx fetch gpt2$"
+    text = r"(?s)not a bundled model \(.*not in the .*: minitx fetch gpt2$"
     with raises(FileNotFoundError, match=text):
         weights.find("gpt2")
     with raises(FileNotFoundError, match=r"Did you mean distilgpt2"):
@@ -701,7 +701,9 @@ def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_
     text = r"/hub.\nTo download it: minitx fetch FacebookAI/roberta-base$"
     with raises(FileNotFoundError, match=text):
         weights.find("FacebookAI/roberta-base")
-    with raises(FileNotFoundError, match=r"'~nouser/model' is no bundled model .*, no folder, and"):
+    with raises(
+        FileNotFoundError, match=r"'~nouser/model' is not a bundled model .*, no folder, and"
+    ):
         weights.find("~nouser/model")
     with raises(FileNotFoundError, match=r"a folder without config.json"):
         weights.find(tmp_path)
