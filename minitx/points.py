@@ -62,7 +62,7 @@ ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written
 def _norm(name, what, per_layer=True, needs=()):
     """The three points of a norm; `what` is described as 'norm' or 'norm: its use'."""
     norm = what.partition(":")[0]
-    mean, scale = f"mean that the {norm} takes off", f"1/sigma that the {norm} multiplies by"
+    mean, scale = f"mean that the {norm} subtracts", f"1/sigma that the {norm} multiplies by"
     three = {f"{name}_mean": Point("B T", mean, per_layer, (*needs, "norms with a mean"))}
     three[f"{name}_scale"] = Point("B T", scale, per_layer, needs)
     return three | {name: Point("B T D", what, per_layer, needs)}

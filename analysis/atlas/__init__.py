@@ -35,7 +35,7 @@ __all__ = [
 
 CORRELATED = (
     "correlation {before:.2f} before queries and keys are moved and scaled, {after:.2f} after "
-    "(queries turned at random: {turned:.2f} and {turned_after:.2f})"
+    "(queries rotated at random: {turned:.2f} and {turned_after:.2f})"
 )
 OF_CHANCE = 48  # sentences whose points are compared with those of shuffled weights
 

@@ -52,7 +52,7 @@ class Moves(NamedTuple):
     c: np.ndarray  # factor on the queries, 1 / c on the keys
     before: np.ndarray  # correlations of products and distances
     after: np.ndarray
-    before_null: np.ndarray  # of queries turned at random
+    before_null: np.ndarray  # of queries rotated at random
     after_null: np.ndarray
 
 

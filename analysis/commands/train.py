@@ -13,7 +13,7 @@ from ..machine.language import count, filled
 from ..texts import formats
 from . import flags, output
 
-QUESTION = "What does a model learn from nothing, and in which order?"
+QUESTION = "What does a model learn from scratch, and in which order?"
 
 
 def train(

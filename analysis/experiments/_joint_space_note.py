@@ -1,7 +1,7 @@
 """The note's own search for a and c on one sentence, in all heads, and c by distance in the plane.
 
-Its maths is in maths/joint_note.py. L layers, H heads, R ranges of a, C scales. Queries turned at
-random are the null: what arithmetic alone gives.
+Its maths is in maths/joint_note.py. L layers, H heads, R ranges of a, C scales. Queries rotated at
+random are the null: arithmetic alone.
 """
 
 import numpy as np
@@ -76,10 +76,10 @@ def _headline(r):
 NUMBERS = """
     note_correlation_narrow: correlation of products and cosine distances, its size, with the note's
         own a from the narrowest range, mean of all heads
-        null: queries of each head turned at random: arithmetic alone
+        null: queries of each head rotated at random: arithmetic alone
     note_correlation_wide: correlation of products and cosine distances, its size, with the note's a
         from the widest range
-        null: queries turned at random
+        null: queries rotated at random
     note_gathered_narrow: spread of the queries in distances between the means of queries and keys,
         a from the narrowest range
         no null: it is compared with that of the widest range
@@ -90,7 +90,7 @@ NUMBERS = """
         no null: cosine distances do not change by c but for rounding
     note_plane_correlation: correlation of products and distances in the plane, with the c for which
         it is lowest, mean of all heads
-        null: queries turned at random, with a c of their own
+        null: queries rotated at random, with a c of their own
     note_plane_near: mean 1/rank of the strongest key in the plane with that c, all heads
         null: mean 1/rank of any key
     note_plane_near_before: mean 1/rank of the strongest key in the plane with c = 1
@@ -100,7 +100,7 @@ NUMBERS = """
 SAYS = (  # what the note's search shows
     "With the note's own a, one number for all components, the correlation of products and cosine "
     "distances is {note_correlation_narrow:.2f} on the narrowest range and "
-    "{note_correlation_wide:.2f} on the widest (queries turned at random: "
+    "{note_correlation_wide:.2f} on the widest (queries rotated at random: "
     "{note_correlation_narrow_null:.2f} and {note_correlation_wide_null:.2f}), while the spread of "
     "the queries falls from {note_gathered_narrow:.2f} to {note_gathered_wide:.1g} of their "
     "distance to the keys; c changes this correlation by {note_effect_of_c:.0e} at most. By "

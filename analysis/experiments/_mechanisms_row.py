@@ -2,8 +2,8 @@
 
 Where its sharpest head looks, how far all heads look and what the loss is without places
 (measures/place_effects.py), how much of a token's place the stream holds, and the loss in longer
-inputs; which heads follow keys that are moved, and which hang on one band of waves. N documents, T
-tokens, L layers, K lengths. Order: a row, then each number.
+inputs; which heads follow keys that are moved, and which depend on one band of waves. N documents,
+T tokens, L layers, K lengths. Order: a row, then each number.
 """
 
 from functools import partial
@@ -101,7 +101,7 @@ class Row:
         return result | {name: r[name] for name in OF_DIAL}
 
     def measure_notch(self, seed, run):
-        """Heads that hang on one band of the waves of positions: `notch`, without its losses."""
+        """Heads that depend on one band of the waves of positions: `notch`, without its losses."""
         least = 2 ** (OCTAVES + 1)
         if self.documents.size < least:
             raise NotApplicable(f"documents are too short for bands: {least} tokens are needed")

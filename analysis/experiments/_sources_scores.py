@@ -103,7 +103,7 @@ class Positions:
         return total / len(self.pairs)
 
     def shuffled(self, order):
-        """Sums by lag with the places of the queries in another order: [H R]."""
+        """Sums by lag with the query positions in another order: [H R]."""
         near = profiles.REACH
         sums = maths.diagonal_sums(self.scores(order))
         return sums[:, self.T - 1 - near : self.T + near]

@@ -289,7 +289,7 @@ register(
     numbers="""
         at_offset by heads: mean attention to the offset that a head attends to most, over the
             document
-            null: what uniform attention gives to that offset
+            null: uniform attention at that offset
         at_offset_shuffled by heads: mean attention to that offset on the text with its tokens in
             random order
             no null: it is beside the attention on the text, and what uniform attention gives

@@ -339,15 +339,16 @@ register(
         "Each row is a head, each column an input: the text, its words in random order, one word "
         "repeated, positions with words at zero, words without positions; the number above it is "
         "the attention to the head's offset. A head that reads positions keeps its bar, and the "
-        "peak of its scores (blue), in the third column and loses both in the last. Words at zero "
-        "are an input that no model ever reads: a head that loses its direction there and keeps it "
-        "on a repeated word reads positions all the same. A head that keeps it on shuffled words, "
-        "but neither on a repeated word nor on words alone, needs both: some head before it finds "
-        "the neighbour by position and copies its word, and this head reads the copied word. The "
-        "light blue lines are the columns of query and key, without their biases; the dashed line "
-        "is what inputs in random order leave. Scores are drawn less their median, and the highest "
-        "of a row is 1, because without words the norms scale positions up. At the right are all "
-        "heads with a direction, coloured by what the direction is built on."
+        "peak of its scores (blue), in the third column and loses both in the last. Words at "
+        "zero are an input that no model is trained on: a head that loses its direction there "
+        "but keeps it on a repeated word still reads positions. A head that keeps it on shuffled "
+        "words, but neither on a repeated word nor on words alone, needs both: an earlier head "
+        "finds the neighbour by position and copies its word, and this head reads the copied "
+        "word. The "
+        "light blue lines are the columns of query and key, without their biases; the dashed "
+        "line is the peak with inputs in random order. Scores are shown minus their median, and "
+        "the highest of a row is 1, because without words the norms scale positions up. At the "
+        "right are all heads with a direction, coloured by the source of the direction."
     ),
     published=(
         "In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on words "
@@ -364,15 +365,16 @@ register(
             attention to that offset, by condition
             null: 99 % quantile of {PERMUTATIONS} shuffles of each condition's attention over the
             heads with a direction
-        fact n_by_kind by kinds: heads with a direction, by what the direction is built on
-        fact offset by heads: offset other than 0 to which each head drawn attends most on the text
+        fact n_by_kind by kinds: heads with a direction, by the source of the direction
+        fact offset by heads: offset other than 0 to which each plotted head attends most on the
+            text
         at_offset_text by heads: mean attention to that offset on the text
-            null: what uniform attention gives to that offset
+            null: uniform attention at that offset
         at_offset_[shuffled|repeated] by heads: mean attention to that offset, [words shuffled|one
             word repeated]
             no null: it is compared with the attention on the text
-        fact at_offset_repeated_spread by heads: its standard deviation over the words repeated, one
-            for each document
+        fact at_offset_repeated_spread by heads: its standard deviation over the repeated words,
+            one for each document
         at_offset_[positions|words] by heads: mean attention to that offset on [positions|words]
             alone
             no null: it is compared with the attention on the text

@@ -41,8 +41,7 @@ def dial(
     losses: Annotated[int, options.AtLeast(0)] = 4,
     seed: options.Seed = 0,
 ):
-    """Where every head with a direction looks, and what the loss says, when the positions that its
-    layer reads are moved.
+    """Where heads with a direction look, and the loss, when their layer's positions are moved.
 
     move: what reads moved positions; both is the control, in which nothing may move
     layer: the layer that reads them (-1: all, one after another)
@@ -208,47 +207,47 @@ register(
     dial,
     draw=plot,
     look=(
-        "Each line is a head with a direction: it shows where the head attends most when the "
-        "positions that its layer's keys read are moved. A head on its grey band, of slope -1, "
-        "follows the positions; a level line is a head that finds its offset by words, its own or "
-        "ones that layers before copied, and does not depend on positions. Below are the "
-        "attention to the expected offset, dotted where every key is moved by an amount of its "
-        "own, and the rise of the loss, dotted where queries and keys are moved together, which "
-        "should change nothing. Layer 0 reads positions exactly, through its norms; deeper layers "
-        "read them on average over other documents. Where places enter the scores, by turned keys "
-        "or a bias, every layer is exact. Heads whose kernel (`kernel`) peaks where they "
-        "look, be it at their own token, are told of by themselves: they must follow."
+        "Each line is a head with a direction: it shows the most attended offset when the "
+        "positions of its layer's keys are moved. A head on its grey band, of slope -1, follows "
+        "the positions; a level line is a head that finds its offset by words, its own or words "
+        "copied by earlier layers, and does not depend on positions. Below are the attention to "
+        "the expected offset (dotted: every key moved by a different amount) and the rise of the "
+        "loss (dotted: queries and keys moved together, which should change nothing). In layer 0 "
+        "the moved positions are exact, through its norms; in deeper layers they are a mean over "
+        "other documents. If positions enter the scores, by rotated keys or a bias, every layer "
+        "is exact. Heads whose kernel (`kernel`) peaks where they look, possibly at their own "
+        "token, are reported separately: they must follow."
     ),
     published=(
-        "The goal that the blog post names is to show that position components contribute to "
-        "inference; the paper shows that waves and attention agree, not that one causes the other."
+        "The blog post aims to show that position components contribute to inference; the paper "
+        "shows that waves and attention agree, not that one causes the other."
     ),
     figure="asked by the blog post",
     numbers="""
         n_exact: heads with a direction, times shifts, that attend exactly where expected
             null: 99 % quantile of the exact cells with attended offsets shuffled over the shifts
         slope: tokens that the attended offset moves for each token of the shift, mean of heads
-            null: 99 % quantile of the size of the mean slope with offsets shuffled over the shifts
+            null: 99 % quantile of the absolute mean slope with offsets shuffled over the shifts
         mean_weight: attention at the expected offset, mean over heads and shifts
-            null: attention there when every key is moved by an amount of its own
+            null: attention there when every key is moved by a different amount
         layer_slope by layer_names: slope in each layer, mean over its heads with a
             direction; 0 without any
-            null: size of the slope in each layer with offsets shuffled over the shifts
+            null: absolute slope in each layer with offsets shuffled over the shifts
         layer_n_exact by layer_names: exact cells in each layer
             null: exact cells in each layer with offsets shuffled over the shifts
         fact layer_n_cells by layer_names: heads with a direction, times shifts, in each layer
-        n_orders_follow: random orders of places, of {N_ORDERS}, in which half of
-            the cells or more are exact although keys stand in that order
+        n_orders_follow: random orders of positions, of {N_ORDERS}, in which at least half of the
+            cells are exact although the keys are in that order
             no null: it is what chance gives
-        n_exact_named: exact cells of the heads whose mean query and key, turned or biased, fit best
-            where they look, by {verdict.MARGIN} nats or more
-            null: exact cells of the heads whose kernel peaks so, offsets shuffled over the shifts
-        slope_named: slope of the heads whose kernel peaks so, mean
-            null: size of the mean slope of such heads with offsets shuffled over the shifts
+        n_exact_named: exact cells of the heads whose mean query and key, rotated or biased, fit
+            best where they look, by {verdict.MARGIN} nats or more
+            null: exact cells of these heads, offsets shuffled over the shifts
+        slope_named: mean slope of the heads whose kernel peaks where they look
+            null: absolute mean slope of such heads with offsets shuffled over the shifts
         fact n_cells_named: cells of the heads whose kernel peaks where they look
         fact n_shared: heads left out because their offset has a bucket with other distances
         rise: largest rise of the loss with the keys of one layer moved, in nats per token
-            null: rise of the loss where queries and keys of that layer are moved together
+            null: rise of the loss with queries and keys of that layer moved together
         fact loss: mean loss in nats per token without a shift (masked models: one in 8 hidden)
         fact n_cells: heads with a direction, times shifts other than 0
         fact n_directed: heads with a direction: {DIRECTION}
@@ -260,25 +259,27 @@ register(
         fact documents: documents measured; 0: positions alone
     """,
     answer=Asks(
-        "heads with a direction, times shifts, that attend exactly where moved positions say",
+        "heads with a direction, times shifts, that attend exactly where the moved positions "
+        "predict",
         value="{counts}",
         chance="up to {n_exact_null:.0f}; {n_orders_follow} of {n_orders} orders",
         rule=EXACT,
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),
     says=[
-        "The positions that the {moved} of one layer read are moved by s tokens. Heads that "
+        "The positions of the {moved} of one layer are moved by s tokens. Heads that "
         "attended to offset o, counted at each shift: ",
         Rows(
             "layer {layers}: {layer_n_exact} of {layer_n_cells} exactly at {where}, slope "
-            "{layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved by its "
-            "own amount: {layer_mean_weight_null:.2f})",
+            "{layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved by a "
+            "different amount: {layer_mean_weight_null:.2f})",
             where="layer_n_cells",
             none="no head has a direction",
         ),
         ". With attended offsets shuffled over the shifts: at most {n_exact_null:.0f} of {n_cells} "
-        "exact, slopes within {slope_null:.2f}; with keys in {n_orders} random orders of places, "
-        "half of the cells or more are exact in {n_orders_follow}, {most_in_orders} at most.",
+        "exact, slopes within {slope_null:.2f}; with keys in {n_orders} random orders of "
+        "positions, at least half of the cells are exact in {n_orders_follow} of them, at most "
+        "{most_in_orders} in any.",
         When(
             "n_cells_named",
             " Of the heads whose kernel peaks where they look, {n_exact_named} of {n_cells_named} "
@@ -287,8 +288,8 @@ register(
         ),
         When(
             "n_shared",
-            " {n_shared} heads are left out: a bucket holds their offset and others, so that no "
-            "move shows.",
+            " {n_shared} heads are left out: their offset shares a bucket with others, so that a "
+            "move would not show.",
         ),
         When(
             "strength_n_cells",
@@ -297,8 +298,8 @@ register(
         When(
             "documents",
             "",
-            " Positions alone were read, without words, in every layer as if those before it wrote "
-            "nothing; heads that attend to their own token by positions count as well.",
+            " The input was positions alone, without words, and each layer was run as if earlier "
+            "layers wrote nothing; heads that attend to their own token by position count, too.",
         ),
         When(
             "loss",

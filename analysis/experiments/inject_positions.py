@@ -2,7 +2,7 @@
 
 The position table enters a model once, with the words. Here it is added to the stream again before
 each later layer, at several sizes: what the model predicts, how much of its attention every head
-gives to its own offset, and how much of the stream depends on the place alone. Beside it rows of
+gives to its own offset, and how much of the stream depends only on the position. Beside it rows of
 the table in random order, injected alike. N documents, T tokens, D width, S sizes, L layers, H
 heads. Order: the experiment, the words, the picture.
 """
@@ -37,7 +37,7 @@ def inject_positions(
     column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """Loss, attention and places in the stream where positions are added before every layer."""
+    """Loss, attention and positions in the stream when positions are added before every layer."""
     position_tables.check_head(model, "inject-positions")
     table = by_mechanism.of_model(model, TABLES)(model)
     _check_layers(model)
@@ -98,7 +98,7 @@ def _best(r):
 
 
 def _by_place(sums, N):
-    """Share of the stream's variance that depends on the place alone, by layer: [L+1] each."""
+    """Share of the stream's variance that depends only on the position, by layer: [L+1] each."""
     total = np.moveaxis(sums["streams"], (2, 3), (0, 1))  # [T D 3 L+1]
     share = stats.common_share(total, sums["squares"], N)
     names = [f"before layer {i}" for i in range(share.shape[-1] - 1)] + ["output"]
@@ -115,24 +115,25 @@ AT_ZERO = Line(lambda r: r["loss"] + r["without"], "positions at zero", "-.", wi
 
 register(
     inject_positions,
-    look="On the left, a curve that falls below its first point says that the model as it is "
-    "trained would gain by positions in every layer; the grey curve adds as much that tells no "
-    "place. In the middle, heads that read positions in later layers look more sharply when these "
-    "are added again. On the right, how much of the stream is the same at a place whatever the "
-    "text: where the blue line falls, positions fade on the way. A model that was trained with "
-    "positions in every layer might gain where one that was not loses.",
-    published="The blog post asks whether positions had better enter every layer, not only the "
-    "first; its own answer, that the residual stream carries them to the last layer anyway, is "
-    "taken back there as too simple.",
+    look="On the left, a curve that falls below its first point means that this trained model "
+    "would benefit from positions in every layer; for the grey curve, vectors of the same size "
+    "without position information are added. In the middle, heads that read positions in later "
+    "layers attend more sharply when positions are added again. On the right, the share of the "
+    "stream's variance that depends only on the position: where the blue line falls, position "
+    "information fades. A model that is trained with positions in every layer might benefit even "
+    "if this one does not.",
+    published="The blog post asks whether positions should enter every layer, not only the "
+    "first; it withdraws its own answer, that the residual stream carries them to the last layer "
+    "anyway, as too simple.",
     numbers="""
         gain: largest fall of the loss in nats per token, over all sizes, with positions added again
             (masked models: of the pseudo-loss); negative: it rises at each
             null: largest fall of the loss with shuffled rows of the table added
         without: rise of the loss in nats per token with the position table at zero
             no null: it is the scale of the gain
-        loss: mean loss in nats per token as the model is (masked models: one in
+        loss: mean loss in nats per token of the unchanged model (masked models: one in
             {position_sizes.EVERY} tokens hidden)
-            null: loss of the frequencies of the tokens in the documents measured
+            null: unigram loss of the same documents
         change by size_names: change of the loss in nats per token, by size of what is added
             null: change of the loss when shuffled rows of the table are added
         fact gain_size: size at which the loss falls most, or rises least
@@ -141,13 +142,13 @@ register(
             null: attention of those heads to that offset, shuffled rows added
         n_directed by size_names: heads with a direction, by size of what is added
             null: heads with a direction, shuffled rows added
-        share by layer_names: share of the stream's variance that depends on the place alone,
+        share by layer_names: share of the stream's variance that depends only on the position,
             positions added at size 1, by layer
-            null: share that depends on the place alone, shuffled rows added at size 1
-        share_as_is by layer_names: share that depends on the place alone in the model as it is, by
-            layer
+            null: share that depends only on the position, shuffled rows added at size 1
+        share_as_is by layer_names: share that depends only on the position in the unchanged model,
+            by layer
             no null: the share with positions added is compared with it
-        fact gain_interval by from, to: 95 % interval of the largest fall, documents drawn anew
+        fact gain_interval by from, to: 95 % interval of the largest fall, documents resampled
         fact n_predicted: tokens whose loss is measured, at each size
         fact documents: documents measured
     """,
@@ -164,16 +165,16 @@ register(
     says=[
         "With the position table added again before every layer but the first, times "
         "{size_names}, the {predicts} is {losses:.3f} nats per token (rows shuffled: "
-        "{losses_null:.3f}; frequencies of the tokens: {loss_null:.2f}). It ",
+        "{losses_null:.3f}; unigram: {loss_null:.2f}). It ",
         When("gain > 0", "falls most", "rises least"),
         " at size {gain_size:g}: a change of {gain.minus:+z.3f} ({gain_interval[1].minus:+z.3f} to "
-        "{gain_interval[0].minus:+z.3f}), where positions at zero make {without:+z.2f}. Of the "
-        "output's variance {share[-1]:.0%} depends on the place alone, {share_as_is[-1]:.0%} as "
-        "the model is, {share_null[-1]:.0%} with rows shuffled. ",
+        "{gain_interval[0].minus:+z.3f}), while positions at zero change it by {without:+z.2f}. "
+        "Of the output's variance {share[-1]:.0%} depends only on the position, "
+        "{share_as_is[-1]:.0%} in the unchanged model, {share_null[-1]:.0%} with rows shuffled. ",
         When(
             "sharp",
-            "The {directed.sum} heads with a direction give {sharp[AS_IS]:.2f} of their attention "
-            "to their offset as the model is, {sharp[ONCE]:.2f} at size 1, and "
+            "The {directed.sum} heads with a direction give {sharp[AS_IS]:.2f} of their "
+            "attention to their offset in the unchanged model, {sharp[ONCE]:.2f} at size 1, and "
             "{sharp_null[ONCE]:.2f} with rows shuffled.",
             "No head has a direction.",
         ),

@@ -126,7 +126,7 @@ def _legend():
 
 
 NULL = "null: queries turned (left), keys shuffled"
-TURNED = "arithmetic alone: queries turned at random"
+TURNED = "arithmetic alone: queries rotated at random"
 
 register(
     joint_grid,
@@ -138,7 +138,7 @@ register(
     "the strongest key is the nearest). The crosses are what chance gives. A head is left as it is "
     "where nothing tried does better, so no head with its own scale does worse; of heads that "
     "share a scale this holds only on average. Moving alone may do worse than nothing. Products "
-    "and distances are tied by arithmetic: even queries turned at random correlate, so only what "
+    "and distances are tied by arithmetic: even queries rotated at random correlate, so only what "
     "goes beyond them belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
     "makes products and distances correlate; pairs with high attention should then lie near each "
@@ -149,7 +149,7 @@ register(
     says=[
         "The correlation of products with {distance} distances goes from "
         "{correlation_before_mean:.2f} to {correlation_mean:.2f} (mean of {c.size} heads; queries "
-        "turned at random: from {correlation_before_mean_null:.2f} to "
+        "rotated at random: from {correlation_before_mean_null:.2f} to "
         "{correlation_mean_null:.2f}), by ranks (Spearman, text by text) from "
         "{spearman_before_mean:.2f} to {spearman_mean:.2f} (turned: from "
         "{spearman_before_mean_null:.2f} to {spearman_mean_null:.2f}); {n_kept} of the heads are "

@@ -518,7 +518,7 @@ def _samples(r):
 register(
     joint_space,
     look="On the left is one dot for each pair of tokens: the closer the dots lie to a line, the "
-    "better distance tells the product (queries turned at random show what arithmetic alone "
+    "better distance tells the product (queries rotated at random show what arithmetic alone "
     "gives). On the right each token is drawn twice, as query and as key; a word in pieces has a "
     "number at each, explained below the figure (--words draws it whole). If nearness told "
     "attention, the lines would be short, and the wide ones shortest. Where they are not, the "

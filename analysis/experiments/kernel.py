@@ -25,7 +25,7 @@ from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
-SHUFFLES = 20  # of the places of the queries
+SHUFFLES = 20  # of the query positions
 MOST = 0.9  # of the heads with a direction, from which the answer is yes
 # nats by which a kernel's peak has to exceed its median: a key there gets a tenth more attention
 LEAST = verdict.MARGIN
@@ -198,7 +198,7 @@ register(
     numbers="""
         n_agree: heads with a direction whose kernel stands more than {LEAST} nats above its median
             and is highest at the offset with most attention
-            null: the most in {SHUFFLES} shuffles of the places of the queries
+            null: the most in {SHUFFLES} shuffles of the query positions
         fact n_flat: heads with a direction whose kernel is highest there, but by {LEAST} nats or
             less
         fact n_directed: heads with a direction: {profiles.DIRECTION}
@@ -220,7 +220,7 @@ register(
         "places with the words averaged out, is highest at the offset with most attention, and "
         "there more than {LEAST} nats above its median",
         When("n_flat", " (in {n_flat} more it is highest there, but lower)"),
-        "; with the places of the queries shuffled, in {n_agree_null} at most. Of all heads "
+        "; with the query positions shuffled, in {n_agree_null} at most. Of all heads "
         "{agree:.0%} (99 % of the shuffles of heads: up to {agree_null:.0%}).",
         When(
             "known",

@@ -34,7 +34,7 @@ FAR = 5  # of the lags drawn, the farthest on each side
 REACH = 30  # lags drawn on each side, where the document is long enough
 HALF = 0.5  # of a peak, from which it is position x position
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
-SHUFFLES = 20  # of the places of the queries
+SHUFFLES = 20  # of the query positions
 NOWHERE = NEAR + 1  # the lag of a part that has no peak: no attention is there
 SAME = {
     "agree": "at the offset with most attention",
@@ -171,7 +171,7 @@ def _position_part(signals, places, scores, compared, seed):
 
     places: sums of the signals over two halves of the documents, by layer. Position is the mean of
     what stands at a place. Queries have it from one half, keys from the other, so that no text is
-    on both sides. The null has the places of the queries in random order.
+    on both sides. The null has the query positions in random order.
     """
     layers, T, causal = compared["layers"], int(compared["T"]), bool(compared["causal"])
     n = int(compared["documents"])
@@ -277,13 +277,13 @@ def untold(r):
 
 
 def by_positions(r):
-    """Heads with a direction whose peak positions make: all without documents, where all is so."""
+    """Heads with a direction whose peak is due to positions; without documents, all of them."""
     unmeasured = 0 if r["documents"] else r["n_directed"]
     return r.get("n_positions", unmeasured)
 
 
 def by_positions_null(r):
-    """As many with the places of the queries shuffled."""
+    """As many with the query positions shuffled."""
     return r.get("n_positions_null", 0)
 
 
@@ -329,7 +329,7 @@ POSITIONS = [
     "documents, holds at least half of the peak in {n_positions} of the {n_directed} heads with a "
     "direction",
     When("n_directed", [" (", Rows(BY_LAYER, where="n_directed_by_layer", join=", "), ")"]),
-    "; with the places of the queries shuffled, in {n_positions_null} at most.",
+    "; with the query positions shuffled, in {n_positions_null} at most.",
 ]
 WITH_DIRECTION = "heads with a direction whose scores peak where they attend"
 OF_ALL = "heads whose scores peak where they attend"
@@ -543,9 +543,9 @@ register(
             null: 99 % quantile for shuffled pairs of heads
         n_positions: heads with a direction in which position × position (queries from one half of
             the documents, keys from the other) holds at least half of the peak of the scores
-            null: the most in {SHUFFLES} shuffles of the places of the queries
-        position_share by heads: share of the peak of the scores that position × position holds
-            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+            null: the most in {SHUFFLES} shuffles of the query positions
+        position_share by heads: share of position × position in the peak of the scores
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the query positions
         n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
             position × position, by layer
             no null: the number in all layers has one
@@ -568,7 +568,7 @@ register(
             no null: some offset is always the highest
         sharpness by heads: how far the peak of the scores stands above the median within 10 tokens,
             in standard deviations: a wave has 1.4, one spike 4.7
-            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the query positions
         adding_at_peak by heads: how far the columns' parts of the score add up at its peak: the
             size of their sum over the sum of their sizes, each part less its median over the lags
             drawn

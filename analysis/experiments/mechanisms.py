@@ -1,8 +1,8 @@
-"""Does a way to know places go on past the trained length?
+"""Does a position mechanism generalize beyond the training length?
 
 Several models side by side, one row each: how sharply a head looks at one neighbour, how far heads
 look, how much of a token's place the stream holds, what the loss is without places, and in inputs
-of up to four times the trained length; whether heads follow keys that are moved, and hang on one
+of up to four times the trained length; whether heads follow moved keys, and depend on one
 band of waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
 Order: the experiment, its parts; the words; the picture.
 """
@@ -61,7 +61,7 @@ def mechanisms(
     every: options.Count = 16,
     seed: options.Seed = 0,
 ):
-    """Sharpness, reach, places in the stream, and the loss without places and in longer inputs.
+    """Sharpness, reach, positions in the stream, the loss without positions and in longer inputs.
 
     others: models to put beside it, joined by commas: names, folders; zoo, bundled: all of these
     documents: documents of the trained length to read; of longer ones a quarter as many
@@ -345,7 +345,7 @@ def _label(axes, r):
     """The titles of the columns, under the last row."""
     axes[0].set_xlabel("attention to one neighbour\n(sharpest head)")
     axes[1].set_xlabel("how far heads look\n(tokens)")
-    axes[2].set_xlabel("layer (0: the embeddings)\nR² of a token's place")
+    axes[2].set_xlabel("layer (0: the embeddings)\nR² of a token's position")
     axes[3].set_xlabel("loss without places\n(change in nats)")
     axes[4].set_xlabel("length of inputs (1: trained)\nchange of the loss in nats")
     axes[5].set_xlabel("heads that follow\nmoved keys (share)")
@@ -364,58 +364,60 @@ def _describe_lines():
 register(
     mechanisms,
     draw=plot,
-    look="One row a model. A sharp head's bar is near 1, far right of the black line, which is "
-    "uniform attention. A short bar of the reach is a model that looks near. R² above black in a "
-    "row without any mechanism is the causal mask at work. A long bar of the loss without places "
-    "says that the model needs them. The last chart falls or is flat where a mechanism goes on "
-    "past the trained length, and rises where it does not. A learned table has no rows there: its "
-    "own are read again from the start.",
-    published="ALiBi and T5's buckets go on past the trained length, sinusoids and rotary "
-    "positions do not (Press et al. 2022). Causal models without positions know them from the mask "
-    "(Haviv et al. 2022) and go on to longer inputs (Kazemnejad et al. 2023). The fastest pairs of "
+    look="One row per model. The bar of a sharp head is near 1, far to the right of the black "
+    "line, which is uniform attention. A short bar of the reach means that the model looks at "
+    "near tokens. R² above the black line in a row without any mechanism is due to the causal "
+    "mask. A long bar of the loss without positions means that the model needs them. The last "
+    "chart falls or is flat if a mechanism generalizes beyond the training length, and rises if "
+    "it does not. A learned table has no rows there: it is repeated from its start.",
+    published="ALiBi and T5's buckets generalize beyond the training length, sinusoids and "
+    "rotary positions do not (Press et al. 2022). Causal models without positions infer them "
+    "from the mask (Haviv et al. 2022) and generalize to longer inputs (Kazemnejad et al. 2023). "
+    "The fastest pairs of "
     "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary positions "
-    "make training converge faster (Su et al. 2021; the paper gives a reason): that is not "
-    "measured here, where models are compared at the end of their training alone.",
+    "make training converge faster (Su et al. 2021; the paper gives a reason): this is not "
+    "measured here, since models are compared only at the end of training.",
     numbers="""
-        sharp by models: attention of the sharpest head to one offset, not 0, on documents that did
-            not choose it
-            null: the most that uniform attention gives to one offset
-        reach by models: mean distance, in tokens, of what heads look at
-            null: mean distance that uniform attention looks
-        r2 by models: R² of a token's place from the residual stream, in the best layer
-            null: R² when the places of each document are shuffled
-        [off|longest] by [switched|lengthened]: change of the loss [without places|at {LONGEST} the
-            trained length], in nats a token
+        sharp by models: attention of the sharpest head to one offset, not 0, on documents that
+            were not used to choose it
+            null: the largest uniform attention at any offset
+        reach by models: mean distance, in tokens, at which heads look
+            null: mean distance of uniform attention
+        r2 by models: R² of a token's position from the residual stream, in the best layer
+            null: R² when the positions of each document are shuffled
+        [off|longest] by [switched|lengthened]: change of the loss [without positions|at {LONGEST}
+            the training length], in nats per token
             null: 99 % quantile of the change if each document's had a random sign
         follow by moved: share of heads with a direction, times shifts of the keys of their layer,
-            that attend exactly where moved keys say (`dial`)
+            that attend exactly where the moved keys predict (`dial`)
             null: 99 % quantile of that share with attended offsets shuffled over the shifts
         slope by moved: tokens that the attended offset moves for each token that keys are moved
-            null: 99 % quantile of the size of the slope with offsets shuffled over the shifts
+            null: 99 % quantile of the absolute slope with offsets shuffled over the shifts
         named by by_kernel: share of the cells of heads whose kernel peaks where they look that are
             exact
             null: 99 % quantile of that share with attended offsets shuffled over the shifts
         slope_named by by_kernel: slope of the heads whose kernel peaks where they look
-            null: 99 % quantile of the size of that slope with offsets shuffled over the shifts
-        n_orders_follow by moved: random orders of places in which half of the cells are exact
+            null: 99 % quantile of the absolute value of that slope with offsets shuffled over the
+            shifts
+        n_orders_follow by moved: random orders of positions in which half of the cells are exact
             no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one
-            band of their waves, or one octave of turned pairs (`notch`)
-            null: share that lose it when as much is taken evenly from all frequencies
-        without_fastest by turned: attention of the sharpest head of a rotary model to its offset if
-            the fastest quarter of the pairs is not turned
-            null: the least of it without another quarter
+            band of their waves, or one octave of rotary pairs (`notch`)
+            null: share that lose it when the same energy is removed evenly from all frequencies
+        without_fastest by turned: attention of the sharpest head of a rotary model to its offset
+            if the fastest quarter of the pairs is not rotated
+            null: its minimum without another quarter
     """,
     answer=Asks(
-        "models that keep {GOES_ON:.0%} of what they predict better than word frequencies at "
-        "{LONGEST} the trained length",
+        "models that keep {GOES_ON:.0%} of their gain over word frequencies at {LONGEST} the "
+        "training length",
         value="{n_on} of {kept.size} ({longest.min:+.2f} to {longest.max:+.2f} nats)",
         chance="changes of {longest_null.max:.2f} nats at most",
         rule=KEEPS,
         without=Without(
             "loss_by_length",
             Asks(
-                "models whose stream tells the places of tokens (none predicts tokens)",
+                "models whose stream encodes the positions of tokens (none predicts tokens)",
                 value="{n_above} of {r2.size}",
                 chance="by chance: 0",
                 rule=PLACES,
@@ -426,7 +428,7 @@ register(
         "{models} ({mechanism}; reads {side}): its sharpest head, {sharp_head}, gives {sharp:.2f} "
         "({sharp_interval:to .2f}; uniform attention {sharp_null:z.2f}) to {sharp_offset:+d}; "
         "heads look {reach:.1f} ({reach_interval:to .1f}; uniform attention {reach_null:z.1f}) "
-        "tokens far; R² of a token's place {r2:.3f} ({r2_interval:to .3f}; places shuffled "
+        "tokens far; R² of a token's position {r2:.3f} ({r2_interval:to .3f}; positions shuffled "
         "{r2_null:z.3f}); {losses} {moves}",
         join=" ",
     ),

@@ -250,7 +250,7 @@ register(
             attention reads
             null: R² from the direction of what the first attention reads, places shuffled
         fact r2_[norm|direction]_interval by from, to: 95 % interval of the R² from the
-            [norm|direction] of word and position, documents drawn anew
+            [norm|direction] of word and position, documents resampled
         r2_norm_words: R² of the position predicted from the norm of words alone
             null: R² from the norm of words alone, places shuffled
         fact row_norms by smallest, largest: smallest and largest norm of a position row

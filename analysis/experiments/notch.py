@@ -1,4 +1,4 @@
-"""Does a head's direction hang on one band of the position waves?
+"""Does a head's direction depend on one band of the position waves?
 
 One band of frequencies is taken out of the positions that the queries and keys of one layer read,
 and all else stays as it was. For comparison as much energy is taken evenly from all frequencies,
@@ -44,7 +44,7 @@ def notch(
     tokens: options.Tokens = 0,
     losses: Annotated[int, options.AtLeast(0)] = 2,
 ):
-    """Which heads lose their direction, and what the loss says, without a band of the waves.
+    """Which heads lose their direction, and how the loss changes, without a band of the waves.
 
     layer: the layer that reads them (-1: all, one after another)
     bands: how many; the fastest has periods of 2 to 4 tokens, each other twice as long
@@ -105,49 +105,53 @@ _draw_loss = curves(
 DIRECTED = [
     "{n_directed} of {directed.size} heads have a direction.",
     heads.describe_strengths,
-    " Without any waves of the positions that their layer reads, {n_need} of them lose it: they "
+    " Without any waves in their layer's positions, {n_need} of them lose it: they "
     "keep less than half of their attention at their offset.",
-    When("n_need < n_directed", " The others read no positions."),
+    When("n_need < n_directed", " The others do not read positions."),
     " {n_lost} of these {n_need} "
-    "lose it without one band (with as much taken evenly from all frequencies: "
+    "lose it without one band (with the same energy removed evenly from all frequencies: "
     "{n_lost_null}). By period: ",
     Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),
     ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
-    "{kept_null:.2f}). One band alone is enough for {n_enough}; the best one leaves {alone:.2f} on "
+    "{kept_null:.2f}). One band alone is sufficient for {n_enough}; the best one keeps "
+    "{alone:.2f} on "
     "average (without any waves: {alone_null:.2f}).",
 ]
 
 register(
     notch,
-    look="Each row is a head with a direction, each column a band of periods. The panels show how "
-    "much of its attention at its offset a head keeps when the positions that its layer's queries "
-    "and keys read lack the band (dark: the head needs it), when they lack as much of all "
-    "frequencies, and when they have that band alone (bright: it is enough). A head that is bright "
-    "even without all waves reads no positions in its layer. Among the others, a head that keeps "
-    "all its attention whichever band is taken out, and little with one band alone, reads waves of "
-    "many periods at once.",
-    published="The paper draws waves of a period near ten tokens and leaves open whether sharp "
-    "peaks at one neighbour can be made of them.",
+    look="Each row is a head with a direction, each column a band of periods. The panels show "
+    "how much of the attention to its offset a head keeps when the band is removed from the "
+    "positions of its layer's queries and keys (dark: the head needs the band), when the same "
+    "energy is removed from all frequencies, and when only that band is left (bright: it is "
+    "sufficient). A head that is bright even without all waves does not read positions in its "
+    "layer. Among the others, a head that keeps its attention without any single band, and "
+    "little with one band alone, reads waves of many periods at once.",
+    published="The paper shows waves with a period near ten tokens and leaves open whether they "
+    "can form sharp peaks at one neighbour.",
     figure="asked by the paper",
     per_head=("least_kept", "offset"),
     least_documents=2,
     numbers="""
         n_lost: heads that read positions, and keep less than half without one of the bands
-            null: heads that keep less than half with as much taken evenly from all frequencies
+            null: heads that keep less than half with the same energy removed evenly from all
+            frequencies
         kept: attention kept at its offset without the band that a head needs most, mean
-            null: attention kept with as much taken evenly, at worst, mean of heads
+            null: attention kept with the same energy removed evenly, minimum over bands, mean of
+            heads
         n_enough: heads that keep half or more with one band alone
             no null: the attention that the best band leaves is beside its null
         alone: attention kept with the best band alone, mean over heads that read positions
             null: attention that heads keep without any waves
         by_band_lost by band_names: heads that lose their direction without each band
-            null: heads that lose their direction when as much as each band holds is taken evenly
+            null: heads that lose their direction when the energy of each band is removed evenly
             from all frequencies
         by_band_enough by band_names: heads that keep their direction with each band alone
             no null: the attention that the best band leaves is beside its null
         rise: largest rise of the loss without a band in one layer, in nats per token
-            null: rise of the loss in that layer with as much taken evenly
-        fact loss: mean loss in nats per token as the model is (masked models: one in 8 hidden)
+            null: rise of the loss in that layer with the same energy removed evenly
+        fact loss: mean loss in nats per token of the unchanged model (masked models: one in 8
+            hidden)
         fact n_need: heads with a direction that lose it without all waves: they read positions
         fact n_directed: heads with a direction: {DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset

@@ -317,7 +317,7 @@ register(
         r2_on_last: R² with positions on, in the last layer
             no null: that of the best layer has one
         fact best_mask: the mask that carries most position information
-        fact r2_on_interval by from, to: 95 % interval of R² with positions on, documents drawn anew
+        fact r2_on_interval by from, to: 95 % interval of R² with positions on, documents resampled
         fact r2_off_interval by from, to: 95 % interval of R² with positions off
         fact r2_causal_interval by from, to: 95 % interval of R² with positions off under a causal
             mask

@@ -221,7 +221,7 @@ register(
             single layer
             null: change with the keys and values of the next head in a single layer
         fact rise_interval by from, to: 95 % interval of the change with W_K and W_V swapped,
-            documents drawn anew
+            documents resampled
         loss: mean loss in nats per token as it is (masked models: pseudo-loss)
             no null: it is what the changes are of
         fact n_predicted: tokens predicted

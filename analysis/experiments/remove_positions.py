@@ -415,7 +415,7 @@ register(
             as it is
             null: mean cosine of all pairs of tokens of one document, positions kept
         loss: mean loss with positions, in nats per token (masked models: pseudo-loss)
-            null: loss of the frequencies of the tokens in the documents measured
+            null: unigram loss of the same documents
         loss_zero: mean loss with the position table at zero, in nats per token (masked models:
             pseudo-loss)
             no null: the loss with positions has it
@@ -428,8 +428,7 @@ register(
         nearer: share of tokens whose features without positions are nearer to their own with
             positions than another token's are
             null: chance
-        fact cosine_interval by from, to: 95 % interval of the mean cosine at zero, documents drawn
-            anew
+        fact cosine_interval by from, to: 95 % bootstrap interval of the mean cosine at zero
         cosine_across: mean cosine of tokens of different documents, positions kept
             no null: it is one itself, of features that share no text
         cosine_[mean|shuffled|shifted]: mean cosine of final features where [every row is the

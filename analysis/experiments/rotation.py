@@ -301,7 +301,7 @@ def _lay_out(maps, T, conditions):
     """The strongest line of one shift and horizontal band of a head's maps, beside chance.
 
     is_line, is_band: whether it is more than chance gives and more than the other; *_null: how
-    often a map with each frequency turned at random is.
+    often a map with each frequency rotated at random is.
     """
     energy = settled.energies(maps).mean(axis=0)
     counts = [maths.binned(np.ones((1, len(theta))), theta)[0] for _, theta in maps]
@@ -766,7 +766,8 @@ LINES = [
     _count("lines", "compared.size"),
     " have a line of one shift and ",
     _count("bands", "compared.size"),
-    " a horizontal band (each frequency turned at random: {lines_null:.1%} and {bands_null:.1%} of "
+    " a horizontal band (each frequency rotated at random: {lines_null:.1%} and {bands_null:.1%} "
+    "of "
     "them).",
     When(
         "n_compared",
@@ -849,7 +850,7 @@ register(
     "fits all waves together. It is the circular cross-correlation of queries and keys, so it adds "
     "no evidence to `lags`. The title of a map has the share of its energy along the best line of "
     "one shift and along the best horizontal band (one angle at all frequencies), beyond an even "
-    "spread; in parentheses is what 99 % of maps with each frequency turned at random stay below. "
+    "spread; in parentheses is what 99 % of maps with each frequency rotated at random stay below. "
     "Below, at the right: one rotation explains something of pure noise too.",
     published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks "
     "between the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
@@ -892,10 +893,10 @@ register(
         [lines|bands]_directed: share of the heads compared with a direction whose map has more of
             its energy [along a line of one shift than along any angle|at one angle, at all
             frequencies, than along any shift], and than chance gives
-            null: that share in {TURNS} maps with each frequency turned at random
+            null: that share in {TURNS} maps with each frequency rotated at random
         [lines|bands]: share of all heads compared whose map has [a line of one shift|a horizontal
             band]
-            null: that share in {TURNS} maps with each frequency turned at random
+            null: that share in {TURNS} maps with each frequency rotated at random
         n_peaks: peaks of the position table above chance (0: its highest frequency is taken)
             no null: only those above it are counted
         fact n_directed: heads with a direction: {profiles.DIRECTION}
@@ -927,11 +928,11 @@ register(
             no null: the mean over heads has one
         line by heads: share of the map's energy along the best line of one shift, beyond an even
             spread
-            null: 99 % quantile of {TURNS} maps with each frequency turned at random
+            null: 99 % quantile of {TURNS} maps with each frequency rotated at random
         line_shift by heads: key offset, in tokens, of that line
             no null: the share of the energy along it has one
         band by heads: share of the map's energy at the best angle, beyond an even spread
-            null: 99 % quantile of {TURNS} maps with each frequency turned at random
+            null: 99 % quantile of {TURNS} maps with each frequency rotated at random
         band_angle by heads: that angle, in radians
             no null: the share of the energy at it has one
         [line|band]_random: share [along the best line|at the best angle] for a head with random

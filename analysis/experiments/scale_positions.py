@@ -84,7 +84,7 @@ SIZED = by_mechanism.entries(
 
 
 def _least(r):
-    """The size with the least loss, and the smaller rise of the two sizes beside the learned."""
+    """The size with the lowest loss, and the smaller rise of the two sizes beside the learned."""
     beside = [HALF, DOUBLE]
     result = {"rise": r["change"][beside].min(), "rise_null": r["change_null"][beside].min()}
     result["rise_interval"] = r["change_interval"][beside[r["change"][beside].argmin()]]
@@ -128,30 +128,30 @@ COUNTS = (
 
 register(
     scale_positions,
-    look="On the left, a curve with its lowest point at 1 says that the model works best with "
-    "positions as large as they were learned; the grey curve is what rows of that size do that "
-    "tell no place. In the middle, heads may look more sharply at their offset when positions are "
-    "larger, although the loss rises: words then weigh less. Where a norm follows the sum of words "
-    "and positions, positions twice as large are the same as words half as large.",
-    published="The blog post asks how the size of the position signal changes from layer to layer, "
-    "as norms scale it; what other sizes would do is not published.",
+    look="On the left, a curve with its lowest point at 1 means that the model works best with "
+    "positions at their learned size; the grey curve is the effect of shuffled rows of the same "
+    "size. In the middle, heads may attend more sharply to their offset when positions are "
+    "larger, although the loss rises: words then have less weight. If a norm follows the sum of "
+    "words and positions, doubling positions is the same as halving words.",
+    published="The blog post asks how the size of the position signal changes from layer to "
+    "layer, as norms scale it; the effect of other sizes has not been published.",
     numbers="""
         rise: rise of the loss in nats per token with positions of half or of double the learned
             size, the smaller of the two (masked models: of the pseudo-loss)
             null: the smaller rise of both sizes with the rows of the table shuffled
         loss: mean loss in nats per token at the learned size (masked models: one in
             {position_sizes.EVERY} tokens hidden)
-            null: loss of the frequencies of the tokens in the documents measured
+            null: unigram loss of the same documents
         change by size_names: change of the loss from the learned size, in nats per token, by size
             null: change of the loss from size 1 with the rows of the table shuffled
-        best_size: size with the least loss
-            null: size with the least loss when the rows of the table are shuffled
+        best_size: size with the lowest loss
+            null: size with the lowest loss when the rows of the table are shuffled
         sharp by size_names: attention to its own offset, mean of the heads with a direction at the
             learned size
             null: attention of those heads to that offset with the rows shuffled
         n_directed by size_names: heads with a direction, by size
             null: heads with a direction when the rows of the table are shuffled
-        fact rise_interval by from, to: 95 % interval of the smaller rise, documents drawn anew
+        fact rise_interval by from, to: 95 % interval of the smaller rise, documents resampled
         fact n_predicted: tokens whose loss is measured, at each size
         fact documents: documents measured
     """,
@@ -169,8 +169,8 @@ register(
     ),
     says=[
         "With {scaled} times {size_names} the {predicts} is {losses:.2f} nats per token "
-        "({of} shuffled: {losses_null:.2f}; frequencies of the tokens: {loss_null:.2f}). It is "
-        "least at size {best_size:g}; with shuffled {of} at size {best_size_null:g}. Half and "
+        "({of} shuffled: {losses_null:.2f}; unigram: {loss_null:.2f}). It is lowest at size "
+        "{best_size:g}; with shuffled {of} at size {best_size_null:g}. Half and "
         "double the size change it by {change[HALF]:+.2f} and {change[DOUBLE]:+.2f}, the smaller "
         "of them within {rise_interval:to +.3f}. ",
         When(

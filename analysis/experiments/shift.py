@@ -143,8 +143,8 @@ register(
             zero|table's rows shuffled]
             no null: it is the scale of the largest change
         loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
-            null: loss of the frequencies of the tokens in the documents measured
-        fact worst_interval by from, to: 95 % interval of the largest change, documents drawn anew
+            null: unigram loss of the same documents
+        fact worst_interval by from, to: 95 % interval of the largest change, documents resampled
         perplexity by shifts: perplexity (masked models: pseudo-), e to the mean loss per token, by
             shift in tokens
             no null: the loss has one

@@ -34,15 +34,15 @@ from . import _sources_scores, _sources_split
 NEAR = profiles.REACH  # lags within which a peak is compared
 HALF = 0.5  # of a peak, from which a term makes it
 MOST = 0.9  # of the sharp heads: "yes" allows one exception in ten
-SHUFFLES = 20  # of the places of the queries
+SHUFFLES = 20  # of the query positions
 LONG = 8  # tokens: the paper's waves have this period or a longer one
 SHOWN = 4  # heads with curves of their own
 LISTED = 16  # heads with a bar
 TOLD = 6  # heads in the sentence
 GIVEN = "c2p", "p2c"  # the terms of place that a model may compute itself
 GIVEN_SAYS = (
-    ". The model's own terms of place, which position × position estimates, hold of these peaks "
-    "{c2p_share:.2f} (content with place) and {p2c_share:.2f} (place with content), estimated "
+    ". The model's own position terms, which position × position estimates, are {c2p_share:.2f} "
+    "(content-to-position) and {p2c_share:.2f} (position-to-content) of these peaks, estimated "
     "together {position_share:.2f}"
 )
 POSITION = _sources_split.SOURCES.index("position")
@@ -67,7 +67,7 @@ def sources(
     tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
-    """Each head's scores split by what queries and keys are made of, and what makes its peak.
+    """Each head's scores decomposed by components of queries and keys, and the cause of its peak.
 
     head: heads to tell about, as L0H0,L1H2; auto: those that give more than half of their attention
     to a neighbour, or else the sharpest at -1 and at +1
@@ -219,7 +219,7 @@ def _divide(mean, fit, T, causal):
 def _positions(positions, r, visible, fit, seed):
     """Waves of position x position: parts of each peak [W W L H], and how Toeplitz it is.
 
-    The null has the places of the queries in random order.
+    The null has the query positions in random order.
     """
     T, causal = len(visible), bool(r["causal"])
     names, band = maths.bands(T)
@@ -263,7 +263,7 @@ class TablePositions:
         return _by_band(self.sides, band, n)
 
     def shuffled(self, order):
-        """Sums by lag with the places of the queries in another order: [H R]."""
+        """Sums by lag with the query positions in another order: [H R]."""
         return _shuffled(self.sides, order)
 
     def scores(self):
@@ -309,7 +309,7 @@ def _in_bands(x, band, n):
 
 
 def _shuffled(sides, order):
-    """Sums by lag with the places of the queries in another order: [H R]."""
+    """Sums by lag with the query positions in another order: [H R]."""
     (q_even, k_even), (q_odd, k_odd) = sides
     even = maths.lag_sums(q_even[None, :, order], k_odd[None], NEAR)
     odd = maths.lag_sums(q_odd[None, :, order], k_even[None], NEAR)
@@ -540,28 +540,29 @@ NEIGHBOUR = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
 GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
 
 OF_WAVES = (
-    " attention to a neighbour. Position × position makes at least half of the peak in "
-    "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most), "
-    "and waves of {LONG} tokens or more alone would make it in {n_long}: {sharpest}. Heads "
-    "with a direction whose peak positions make: "
+    " attention to a neighbour. Position × position is at least half of the peak in "
+    "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null}), "
+    "and waves of {LONG} tokens or more alone would suffice in {n_long}: {sharpest}. Heads with "
+    "a direction whose peak is due to positions: "
 )
 WITHOUT_WAVES = (
-    " attention to a neighbour. Position × position makes at least half of the peak in "
-    "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most): "
-    "{sharpest}. Heads with a direction whose peak positions make: "
+    " attention to a neighbour. Position × position is at least half of the peak in "
+    "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null}): "
+    "{sharpest}. Heads with a direction whose peak is due to positions: "
 )
 
 register(
     sources,
-    look="Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
-    "exactly: where the blue line lies on the grey one, positions make the peak; where other lines "
-    "do, words make it, or what earlier layers made of words and positions. In layer 0 position is "
-    "the table's own part; in later layers it is what stands at a place in all documents, for "
-    "queries in one half of them and for keys in the other. Below, bars divide each peak among the "
-    "terms, and then position × position among the periods of its waves: a spike has all "
-    "frequencies alike (black dashes), and waves of long periods alone can make no narrow peak. "
-    "The panel at the right shows how much of the variance of a token's scores the lag explains "
-    "(Toeplitz scores depend on nothing else), and how much position × position holds.",
+    look="Above, the mean score of the sharpest heads by lag, decomposed into terms that sum to "
+    "it exactly: where the blue line coincides with the grey one, positions cause the peak; "
+    "where other lines do, words cause it, or what earlier layers computed from words and "
+    "positions. In layer 0 the position term is that of the table; in later layers it is the "
+    "mean at each position over documents, for queries over one half of them and for keys over "
+    "the other. Below, bars divide each peak among the terms, and position × position among the "
+    "periods of its waves: a spike has all frequencies equally (black dashes), and waves of long "
+    "periods alone cannot form a narrow peak. The panel at the right shows the share of the "
+    "variance of a token's scores that the lag explains (Toeplitz scores depend only on it), and "
+    "the share of position × position.",
     published="The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
     "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 tokens "
     "(Yamamoto and Matsuzaki, section 5). Wennberg and Henter (2021) found that position-based "
@@ -574,56 +575,53 @@ register(
         *(f"{name}_of_heads" for name in ("position_share", "position_variance", "toeplitz")),
     ),
     numbers="""
-        n_positions: sharpest heads at -1 or +1 in which position × position holds at least half of
+        n_positions: sharpest heads at -1 or +1 in which position × position is at least half of
             the peak of the scores
-            null: the most in {SHUFFLES} shuffles of the places of the queries
-        fact n_sharp: heads with more than {heads.SHARP} of their attention at -1 or +1; where none
-            has, the sharpest on each side
-        n_long: sharpest heads in which position waves of {LONG} tokens or more hold at least half
+            null: the most in {SHUFFLES} shuffles of the query positions
+        fact n_sharp: heads with more than {heads.SHARP} of their attention at -1 or +1; if there
+            are none, the sharpest on each side
+        n_long: sharpest heads in which position waves of {LONG} tokens or more are at least half
             of the peak
             no null: the share that these waves hold has one
-        position_share by heads: share of the peak of the scores that position × position holds
-            null: 99 % quantile of that share over {SHUFFLES} shuffles of the places of the queries
-        c2p_share by heads: share of the peak that content with place holds, as the model computes
-            it (DeBERTa)
+        position_share by heads: share of position × position in the peak of the scores
+            null: 99 % quantile of that share over {SHUFFLES} shuffles of the query positions
+        c2p_share by heads: share of the content-to-position term in the peak (DeBERTa)
             no null: terms sum to the whole exactly
-        p2c_share by heads: share of the peak that place with content holds, as the model computes
-            it
+        p2c_share by heads: share of the position-to-content term in the peak
             no null: terms sum to the whole exactly
-        long_waves by heads: share of the peak that position waves with periods of {LONG} tokens or
-            more hold
-            null: what waves of {LONG} tokens or more would hold of it if all frequencies held
-            alike, as in a spike
+        long_waves by heads: share of position waves with periods of {LONG} tokens or more in the
+            peak
+            null: their share if all frequencies contributed equally, as in a spike
         fact offset by heads: offset other than 0 with most attention, in tokens
         fact at_offset by heads: mean attention to that offset
         toeplitz by heads: share of the variance of a token's scores that the lag alone explains
-            null: share of the variance that the lag explains with tokens in random order, where
-            each token's fit with itself is left
+            null: share of the variance that the lag explains with tokens in random order, which
+            keeps each token's score with itself
         position_toeplitz by heads: share of the variance of position × position that the lag
             explains
             no null: that of the whole scores has one
-        position_variance by heads: share of the variance of scores that position × position holds
+        position_variance by heads: share of position × position in the variance of scores
             no null: terms sum to the whole exactly
         n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
             position × position, by layer
             no null: the share of each sharp head has one
         fact n_directed_by_layer by layer_names: heads with a direction ({profiles.DIRECTION}), by
             layer
-        position_variance_by_layer by layer_names: share of the variance of scores that position ×
-            position holds, mean over the heads
+        position_variance_by_layer by layer_names: share of position × position in the variance of
+            scores, mean over the heads
             no null: terms sum to the whole exactly
         toeplitz_by_layer by layer_names: share of the variance of scores that the lag alone
             explains, mean over the heads
             null: share of the variance that the lag explains with tokens in random order, mean over
             the heads
-        error: what the terms leave out of the scores, relative: rounding
+        error: relative difference between the scores and the sum of the terms: rounding
             no null: 0 but for rounding
         fact documents: documents read (0: positions alone)
     """,
     answer=Asks(
         When("any_sharp", SHARPEST, NEIGHBOUR),
         value="{n_positions} of {n_sharp}",
-        chance="{n_positions_null} of {n_sharp}, places shuffled",
+        chance="{n_positions_null} of {n_sharp}, positions shuffled",
         rule=Of("n_positions", out_of="n_sharp", enough=MOST),
         without=Without("any_sharp", "0 of {lag_of_heads.size}", "0 heads"),
     ),
@@ -644,9 +642,9 @@ register(
         When(
             "documents",
             "",
-            " All this is from positions alone, as words and the layers' writing are not in this "
-            "checkpoint: here a peak has no other source, and only the waves and the lag tell "
-            "something.",
+            " All this is from positions alone, since this checkpoint lacks words and outputs of "
+            "layers: here a peak has no other source, and only the waves and the lag are "
+            "informative.",
         ),
     ],
     draw=column(

@@ -12,12 +12,12 @@ import scipy
 
 REACH = 10
 # a head has a direction if it gives one offset other than 0 this share of its attention, and this
-# many times what uniform attention gives, which is less the longer the documents are
+# many times uniform attention, which is less the longer the documents are
 LEAST = 0.1
 TIMES = 5
 DIRECTION = (  # the rule in words
     f"the offset with most attention is not 0, and gets at least {LEAST} of it and {TIMES} times "
-    "what uniform attention gives"
+    f"uniform attention"
 )
 # bands of attention in which heads with a direction are counted: name -> least attention
 STRENGTHS = {f"{LEAST} to 0.25": LEAST, "0.25 to 0.5": 0.25, "0.5 or more": 0.5}

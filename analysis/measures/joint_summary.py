@@ -9,16 +9,16 @@ from ..maths import joint
 from . import joint_fit
 
 MAJORITY = 0.5  # of the heads
-MOST = f"the most in {joint_fit.SHUFFLES} shuffles of the keys"
+MOST = f"the maximum in {joint_fit.SHUFFLES} shuffles of the keys"
 FULL = "the full space"
 PLANE = "the plane of the first two principal components"
 KEYS = "share of all heads whose strongest keys"
 RANK = "mean 1/rank of the strongest key by distance, all heads, in"
-TURNED = "queries of each head turned at random: arithmetic alone"
+TURNED = "queries of each head rotated at random: arithmetic alone"
 MOVED = "[before|after, moved and scaled]"
 # those that tell most first
 NUMBERS = declared(f"""
-    [closer|farther]: {KEYS} [come closer, by mean 1/rank|go farther away], in {FULL}
+    [closer|farther]: {KEYS} [come closer, by mean 1/rank|move farther away], in {FULL}
         null: {MOST}
     mrr_[before_mean|mean]: {RANK} {FULL}, [before|after]
         null: mean 1/rank of shuffled keys
@@ -27,7 +27,7 @@ NUMBERS = declared(f"""
     spearman_[before_mean|mean]: Spearman's correlation of products and distances {MOVED}, text by
         text, mean of all heads
         null: {TURNED}[|, with their own scale]
-    mrr_turned_mean: {RANK} {FULL}, after, for queries turned at random with a move and a scale of
+    mrr_turned_mean: {RANK} {FULL}, after, for queries rotated at random with a move and a scale of
         their own
         no null: it is a null
     first_[mean|plane_mean]: share of the queries whose strongest key is the nearest, after, in
@@ -35,7 +35,7 @@ NUMBERS = declared(f"""
         null: share for shuffled keys
     mrr_plane_[before_mean|mean]: {RANK} {PLANE}, [before|after]
         null: mean 1/rank of shuffled keys
-    [closer|farther]_plane: {KEYS} [come closer, by mean 1/rank|go farther away], in {PLANE}
+    [closer|farther]_plane: {KEYS} [come closer, by mean 1/rank|move farther away], in {PLANE}
         null: {MOST}
     [same|same_plane]: {KEYS} stay as near as before, in [{FULL}|{PLANE}]
         null: {MOST}
@@ -45,8 +45,8 @@ NUMBERS = declared(f"""
         moved together, not scaled, mean of all heads
         null: {TURNED}
     fact c_mean: geometric mean of the scale c over all heads
-    fact n_bound: heads whose c is the smallest or the largest that was tried
-    fact n_kept: heads left as they are, as no scale gave a lower correlation
+    fact n_bound: heads whose c is the smallest or the largest tested value
+    fact n_kept: heads left unchanged, since no scale gave a lower correlation
     changed: largest change of an attention weight by moving and scaling, in float64
         no null: 0 but for rounding
     changed_products: largest change of a product by scaling alone, as a share of the largest

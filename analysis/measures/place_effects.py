@@ -85,7 +85,7 @@ def _still(angle, number):
 
 
 def off(model, documents, every, seed, run, what):
-    """Change of the loss, in nats a token, when nothing tells places.
+    """Change of the loss, in nats per token, when nothing tells places.
 
     every: of a masked model, hide one token in this many, at once. Raises NotApplicable for a model
     that predicts nothing, or has nothing to switch off.

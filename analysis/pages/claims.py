@@ -710,7 +710,7 @@ CLAIMS = [
     Claim(
         "AttentionViz",
         "Spearman's correlation of products and cosine distances, after moving and scaling "
-        "(null: queries turned at random)",
+        "(null: queries rotated at random)",
         "joint-grid",
         number("spearman_mean"),
         "distance tells the product",
@@ -857,7 +857,7 @@ CLAIMS = [
     ),
     Claim(
         "figure 7",
-        "sharpness of the peak of head(8,9)'s mean score (null: places of the queries shuffled)",
+        "sharpness of the peak of head(8,9)'s mean score (null: query positions shuffled)",
         "lags",
         of_head("sharpness_of_heads", 7, 8),
         "sharp",
@@ -868,7 +868,7 @@ CLAIMS = [
     Claim(
         "figure 7",
         "sharpness of the peak of the mean score, heads with half of their attention or more at "
-        "their offset, median (null: places of the queries shuffled)",
+        "their offset, median (null: query positions shuffled)",
         "lags",
         sharpness(heads.SHARP, 1),
         "sharp, as their attention",

@@ -47,8 +47,8 @@ TERMS = (
         "interval",
         "95 % interval",
         r"95 % intervals?|intervals?|bootstraps?",
-        "The range in which the value stays in 95 % of cases when documents are drawn anew from "
-        "those that were read (the bootstrap).",
+        "The range that contains the value in 95 % of bootstrap samples of the documents that "
+        "were read (the bootstrap).",
     ),
     Term(
         "pattern",

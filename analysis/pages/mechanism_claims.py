@@ -21,10 +21,13 @@ WORDS = {
     "disentangled": "terms of content and place",
     "none": "no positions",
 }
-LONGER = "change of the loss at 4 times the trained length, nats a token: {}"
+LONGER = "change of the loss at 4 times the trained length, nats per token: {}"
 PROBED = "R² of a token's position from the stream, best layer, lower end of its interval: {}"
 NATS = {"most": float("inf"), "margin": verdict.NATS}  # of losses
-HELD, BROKEN = "goes on past the trained length", "does not go on past the trained length"
+HELD, BROKEN = (
+    "generalizes beyond the training length",
+    "does not generalize beyond the training length",
+)
 
 
 def models(claim):

@@ -321,7 +321,7 @@ def _columns(header, column, label, where):
             what = f"no column {', '.join(map(repr, missing))}"
         raise ValueError(
             f"{where}: {what}; name the text's with --column, the label's with --label; "
-            f"there are: {', '.join(header) or 'none'}"
+            f"available: {', '.join(header) or 'none'}"
         )
     if not label and LABEL in header and LABEL not in names:
         label = LABEL

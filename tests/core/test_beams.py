@@ -214,7 +214,7 @@ def test_a_beam_is_mostly_but_not_always_better_than_greedy(family):
     margins = np.array(margins)
     worse = int((margins < -1e-12).sum())
     assert worse == {"bart": 0, "marian": 0, "t5": 5, "gpt2": 0}[family]
-    assert margins.mean() > 0.05  # nats a token; measured 0.07 to 0.17
+    assert margins.mean() > 0.05  # nats per token; measured 0.07 to 0.17
 
 
 # --- the source, the cache, the forms

@@ -27,7 +27,7 @@ def test_the_card_is_the_files_own(name):
 
 
 def test_gpt2_predicts_better_than_frequencies():
-    """The card says 3.385 nats a token, and 5.985 by word frequencies; 10 windows here."""
+    """The card says 3.385 nats per token, and 5.985 by word frequencies; 10 windows here."""
     model = minitx.load(weights.find("tiny-gpt2"))
     tokens = corpus.documents(model, "sample", 10).first(10)
     y = minitx.logits(model, minitx.forward(model, tokens)).astype(np.float64)[:, :-1]

@@ -182,7 +182,7 @@ def test_positions_alone_of_a_partial_checkpoint(bundled):
     r = dial.dial(model)
     assert r["documents"] == 0
     assert r["layer_n_exact"][0] == r["layer_n_cells"][0] == 32
-    assert "Positions alone were read" in registry.get("dial").says(r)
+    assert "The input was positions alone" in registry.get("dial").says(r)
 
 
 def test_without_words_a_head_may_attend_to_its_own_token_by_positions():
@@ -282,7 +282,7 @@ def test_a_head_that_reads_copied_words_needs_no_waves(notches):
     assert r["kept_without"][0, -1, :2].max() < 0.1
     assert r["alone_null"] < 0.1  # of the two that read positions
     assert verdict("notch", r) == "no"
-    assert "The others read no positions." in registry.get("notch").says(r)
+    assert "The others do not read positions." in registry.get("notch").says(r)
 
 
 def test_what_has_no_direction_loses_none(notches):

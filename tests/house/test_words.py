@@ -56,6 +56,18 @@ GONE = {
     "deal them at random": "assign them at random",
     "with the sum 1": "that sum to 1",
     "One walk back": "One backward pass",
+    "near to it: ": "closest: ",
+    "there are: ": "available: ",
+    "documents drawn anew": "documents resampled",
+    "place alone": "depends only on the position",
+    "go on past": "generalize beyond",
+    "goes on past": "generalizes beyond",
+    "hang on one band": "depend on one band",
+    "stands clear": "is clearly above",
+    "as much taken evenly": "the same energy removed evenly",
+    "places of the queries": "query positions",
+    "is no token id": "is not a token id",
+    "turned at random": "rotated at random",
 }
 READ = "README.md", "PACKAGE.md", "docs/pages/**/*.md", "*/*.md", "weights/*/README.md"
 CELLS = re.compile(

@@ -37,7 +37,7 @@ def files(name):
 
 
 def loss(model, n):
-    """Mean loss of a causal model on the first n inputs of the sample, in nats a token."""
+    """Mean loss of a causal model on the first n inputs of the sample, in nats per token."""
     tokens = corpus.documents(model, "sample", n).first(n)
     y = minitx.logits(model, minitx.forward(model, tokens)).astype(np.float64)[:, :-1]
     y -= y.max(-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How many cosines of the grid does the stream keep, layer by layer?
+"""How many cosines of the grid does the stream encode, layer by layer?
 
 Canonical correlations of the patches' stream with the slowest products of a cosine down the picture
 and one across, fitted on one half of the pictures and held out on the other. Chance: the grid's
@@ -76,11 +76,11 @@ def _held_out(sums, layer, half, n, basis, orders):
 register_of_pictures(
     cca,
     look="Where the blue line stays high, cosines over the grid can be read from the stream of "
-    "that layer, in pictures that the fit did not see.",
+    "that layer, in held-out pictures.",
     numbers="""
         mean by layer_names: held-out correlation of the stream with the slowest cosines of the
             grid, mean over these
-            null: 99 % quantile of that mean with the grid's places in random order
+            null: 99 % quantile of that mean with the grid's positions in random order
         last: the same of the output
             null: the same quantile
         fact components: cosines of the grid
@@ -94,8 +94,8 @@ register_of_pictures(
     ),
     says=[
         "The {components} slowest cosines of the grid correlate with the stream by {mean[0]:.2f} "
-        "before the first layer and by {last:.2f} at the output, in pictures that were held out "
-        "(places in random order: {mean_null[0]:.2f} and {last_null:.2f}).",
+        "before the first layer and by {last:.2f} at the output, in held-out pictures (positions "
+        "in random order: {mean_null[0]:.2f} and {last_null:.2f}).",
     ],
     draw=row(
         lines(

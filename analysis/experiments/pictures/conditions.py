@@ -58,9 +58,7 @@ def conditions(
     shuffles: options.Shuffles = SHUFFLES,
     seed: options.Seed = 0,
 ):
-    """Attention of heads to their offset on pictures, on patches dealt to other places, on one
-    patch everywhere, and without positions.
-    """
+    """Attention of heads to their offset on pictures, shuffled patches, one patch, no positions."""
     places = pictures.grid_of(model)
     sample = pictures.sample(model, text, documents, seed)
     rng = np.random.default_rng(seed)
@@ -198,19 +196,20 @@ def _draw_heads(figure, r, shown):
 register_of_pictures(
     conditions,
     look="Each row is a head, each column an input; the number is its attention to its offset, in "
-    "units of uniform attention. A head that looks by position keeps the dark cell where one patch "
-    "stands everywhere, and loses it without positions.",
+    "units of uniform attention. A head that uses positions keeps the dark cell when one patch "
+    "is repeated everywhere, and loses it without positions.",
     numbers="""
-        n_kept by conditions: heads with an offset that keep at least {KEPT:.0%} of what their
-            attention to it has above uniform attention, by input
-            null: most heads that do with the grid's places in any random order
-        fact n_directed: heads whose attention to one offset, their own patch aside, exceeds {SHARP}
-            times uniform attention and all that they reach with places in random orders
+        n_kept by conditions: heads with an offset that keep at least {KEPT:.0%} of their attention
+            to it above uniform attention, by input
+            null: most heads that do with the grid's positions in any random order
+        fact n_directed: heads whose attention to one offset, except their own patch, exceeds
+            {SHARP}
+            times uniform attention and their maximum with positions in random orders
         fact n_heads: heads of the model
         fact documents: pictures read
     """,
     answer=Asks(
-        "heads with an offset that keep half of their attention to it where one patch is repeated",
+        "heads with an offset that keep half of their attention to it when one patch is repeated",
         value=f"{{n_kept[{REPEATED}]}} of {{n_directed}}",
         chance=f"at most {{n_kept_null[{REPEATED}]}} of {{n_directed}}",
         rule=Of(f"n_kept[{REPEATED}]", out_of="n_directed", enough=MOST),
@@ -218,11 +217,12 @@ register_of_pictures(
     ),
     says=When(
         "n_directed",
-        "{n_directed} of {n_heads} heads look at an offset between patches, their own aside. At "
-        "least {KEPT:.0%} of the attention above uniform stays (in brackets: places in random "
+        "{n_directed} of {n_heads} heads look at an offset between patches, except their own. At "
+        "least {KEPT:.0%} of the attention above uniform stays (in brackets: positions in random "
         "orders) on: {without_pictures}. Attention at the offset (down, to the right), in units of "
         "uniform attention, for {conditions}: {sharpest}.",
-        "0 of {n_heads} heads look at an offset, their own patch aside, with {SHARP} times uniform "
+        "0 of {n_heads} heads look at an offset, except their own patch, with {SHARP} times "
+        "uniform "
         "attention or more. The strongest for {conditions}: {sharpest}.",
     ),
     draw=plot,

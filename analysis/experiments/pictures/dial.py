@@ -107,15 +107,15 @@ def _correlation(a, b):
 
 register_of_pictures(
     dial,
-    look="Where the blue line stands clear of the grey one and above the orange one, the head's "
-    "attention moves with its keys' positions.",
+    look="Where the blue line is clearly above the grey and the orange one, the head's attention "
+    "moves with its keys' positions.",
     numbers="""
         followed: correlation of the first layer's profiles, its keys' positions moved by a patch,
-            with the profiles moved by as much; mean over heads and four directions
+            with the profiles moved by the same amount; mean over heads and four directions
             null: the largest such mean with the keys' positions in random orders
         stayed: the same correlation with the profiles that are not moved
             no null: it is what the other is set beside
-        n_following: heads that are more alike to the moved profile than to the one that is not
+        n_following: heads whose profile is closer to the moved profile than to the original
             no null: the correlations have one
         by_head by heads: the first correlation, by head
             null: the largest with the keys' positions in random orders

@@ -150,16 +150,16 @@ register_of_pictures(
     joint_space,
     look="Each patch of one picture is drawn twice, as query and as key, in the plane of the first "
     "two principal components; 1/rank is that of the strongest key by distance in the plane, on "
-    "average. Where colours lie in order, the head's queries and keys say the row, or the column; "
-    "above is the share of the keys' spread that lies between these. If nearness told attention, "
-    "the lines would be short.",
+    "average. Where colours are in order, the head's queries and keys encode the row, or the "
+    "column; the number above is the share of the keys' variance between these. If near meant "
+    "attended, the lines would be short.",
     per_head=joint_fit.PER_HEAD,
     numbers=[
         *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),
         """
-        by_row by heads: share of the keys' spread in the plane that lies between rows of the first
+        by_row by heads: share of the keys' variance in the plane that is between rows of the first
             picture, after
-            null: 99 % quantile of {SHUFFLES} random orders of the grid's places
+            null: 99 % quantile of {SHUFFLES} random orders of the grid's positions
         by_column by heads: the same between columns
             null: the same quantile
         """,

@@ -71,15 +71,16 @@ def _draw_spectrum(name, title):
 
 register_of_pictures(
     positions,
-    look="A dark cell is a wave of so many cycles down and across the grid of patches. Waves in "
-    "one direction lie on the axes; slanted ones beside them, above the middle or below it.",
+    look="A dark cell is a wave with that number of cycles down and across the grid of patches. "
+    "Waves in one direction are on the axes; diagonal waves are off the axes, above or below the "
+    "middle.",
     numbers="""
         peak: highest amplitude (root mean square over columns) of the patches' positions at any
             frequency of the grid but 0
             null: 99 % quantile of the highest amplitude over shuffles of the patches
         [peak_down|peak_across]: cycles [down|across] the grid at which it lies
             no null: its height has one
-        n_above: frequencies of the grid above the amplitude that 99 % of the shuffles reach nowhere
+        n_above: frequencies of the grid above the highest amplitude of 99 % of the shuffles
             null: most frequencies above that line in any shuffle of the patches
         fact n_frequencies: frequencies of the grid, without 0
         smooth: share of the variance of the patches' positions in the {SLOWEST} slowest products of
@@ -96,7 +97,7 @@ register_of_pictures(
         "The highest amplitude over the grid of {rows} × {columns} patches is {peak:.3g}, at "
         "{peak_down} cycles down and {peak_across} across (shuffled patches: {peak_null:.3g} in "
         "99 % of cases). {n_above} of {n_frequencies} frequencies are above that line (shuffled: "
-        "{n_above_null} at most). The {SLOWEST} slowest waves hold {smooth:.1%} of the variance "
+        "at most {n_above_null}). The {SLOWEST} slowest waves have {smooth:.1%} of the variance "
         "(shuffled: {smooth_null:.1%}).",
     ],
     draw=row(

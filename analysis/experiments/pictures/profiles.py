@@ -102,12 +102,12 @@ def _draw(figure, r):
 
 register_of_pictures(
     profiles,
-    look="Each small map is one head; the cross is the query's own patch. A dark cell beside it is "
-    "a direction in which the head looks.",
+    look="Each small map is one head; the cross is the query's own patch. A dark cell next to it "
+    "is a direction in which the head looks.",
     numbers="""
         n_sharp: heads whose mean attention at one offset exceeds {SHARP} times uniform attention
-            and all that heads reach with shuffled positions
-            null: heads that exceed the same with positions shuffled once more
+            and the maximum of all heads with shuffled positions
+            null: heads that exceed both with positions shuffled once more
         n_away: heads among these whose peak is not the query's own patch
             no null: they are some of the sharp ones
         highest: largest mean attention of a head at one offset, in units of uniform attention

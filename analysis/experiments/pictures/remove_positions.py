@@ -1,4 +1,4 @@
-"""What is lost without the positions of patches?
+"""How much is lost without the positions of patches?
 
 Final features of the patches with the position table at zero, beside those of the whole model:
 their cosine, and how often the class stays the same. Chance: features of another patch of the same
@@ -96,8 +96,8 @@ def _draw_classes(axes, r):
 
 register_of_pictures(
     remove_positions,
-    look="Where the bars of the second and third way fall to the line, the classes are lost with "
-    "the positions.",
+    look="Where the bars of the second and third condition fall to the line, the classes are "
+    "lost with the positions.",
     numbers="""
         cosine: cosine of the patches' final features with those without positions, mean
             null: cosine with the features of another patch of the same picture

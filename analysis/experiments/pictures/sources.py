@@ -1,4 +1,4 @@
-"""Are the first layer's scores made of positions or of what patches show?
+"""Do the first layer's scores come from positions or from the content of patches?
 
 With each norm's scale frozen the scores between patches are a sum of products: of a query's part
 and a key's part, each the patch, the position, or biases. The share of a product is its
@@ -107,8 +107,8 @@ def _sum(a, b):
 
 register_of_pictures(
     sources,
-    look="Where the blue bar is high, and far from its dash, a head of the first layer compares "
-    "positions with positions.",
+    look="Where the blue bar is far above its dash, a head of the first layer compares positions "
+    "with positions.",
     numbers="""
         most: largest share of position × position in the variance of a head's scores over the keys
             null: the largest with the keys' positions in random order
@@ -122,16 +122,16 @@ register_of_pictures(
         fact documents: pictures read
     """,
     answer=Asks(
-        "largest share of position × position in a first layer's head",
+        "largest share of position × position in a head of the first layer",
         value="{most:.0%}",
         chance="{most_null:.0%}",
         rule=Of("most", enough=0.5),
     ),
     says=[
-        "In the first layer position × position makes {mean_position:.0%} of the variance of "
+        "In the first layer position × position is {mean_position:.0%} of the variance of "
         "scores between patches, patch × patch {mean_patch:.0%}, mixed products and biases "
-        "{mean_rest:.0%} (mean over heads). {strongest} has most of position × position, "
-        "{most:.0%} (keys' positions in random order: {most_null:.0%} at most).",
+        "{mean_rest:.0%} (mean over heads). {strongest} has the largest share of position × "
+        "position, {most:.0%} (keys' positions in random order: at most {most_null:.0%}).",
     ],
     draw=row(
         bars(

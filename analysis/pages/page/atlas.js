@@ -238,7 +238,7 @@ const SHARED = {"head": "the head's own", "layer": "shared by the layer", "model
 function movedOf(run, head) {  // how products follow distances, before and after queries and keys are moved and scaled
   const {moves} = spaceOf(run), at = name => signed(moves[name][head]), shared = SHARED[page.runs[run].scope];
   return say`Scale c = ${number(moves.c[head])} (${shared ? say(shared) : "–"}): products and distances correlate ${
-    at("after")} after queries and keys are translated and scaled, ${at("before")} before (queries turned at random: ${at("after_null")} and ${
+    at("after")} after queries and keys are translated and scaled, ${at("before")} before (queries rotated at random: ${at("after_null")} and ${
     at("before_null")}).`;
 }
 
