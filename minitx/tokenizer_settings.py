@@ -163,7 +163,7 @@ def check_ids(tokenizer, folder, settings):
             given = tokenizer.token_to_id(text)
             raise ValueError(
                 f"the tokenizer in {folder} adds {text!r} as {number}, but "
-                f"{'has no such token' if given is None else f'its id here is {given}'}; mend "
+                f"{'has no such token' if given is None else f'its id here is {given}'}; fix "
                 "added_tokens_decoder of tokenizer_config.json, or added_tokens.json"
             )
 

@@ -84,7 +84,7 @@ def test_nothing_else_is_needed(family):
         (
             "bert-masked",
             dict(hidden_size="18"),
-            "d_model is '18'; wanted an integer of at least 1",
+            "d_model is '18'; wanted a whole number of at least 1",
         ),
         ("bert-masked", dict(num_hidden_layers=0), "n_layers is 0"),
         ("gpt2-causal", dict(n_head=-3), "n_heads is -3"),

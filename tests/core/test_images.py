@@ -313,7 +313,7 @@ def test_a_picture_of_a_wrong_size_ends_in_one_line(tmp_path, shape, message):
     [
         (dict(image_processor_type="OwlViT"), "image_processor_type is 'OwlViT'; supported: ViT"),
         (dict(do_pad=True), "do_pad is true, which is not supported"),
-        (dict(size={"shortest_edge": 9, "longest_edge": 12}), "longest_edge, which is not comp"),
+        (dict(size={"shortest_edge": 9, "longest_edge": 12}), "longest_edge, which is not supp"),
         (dict(size={"shortest_edge": 10**9}), "a side is 1000000000; wanted 1 to 8192 pixels"),
         (dict(crop_size={"height": -3, "width": 2}), "a side is -3; wanted"),
         (dict(size="big"), "preprocessor_config.json: "),

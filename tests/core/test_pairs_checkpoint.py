@@ -105,7 +105,7 @@ def test_nothing_else_is_needed(variant):
         (
             "bart-causal",
             dict(encoder_layers=0),
-            "n_layers is 0; wanted an integer of at least 1",
+            "n_layers is 0; wanted a whole number of at least 1",
         ),
         ("bart-causal", dict(decoder_start_token_id=None), "'decoder_start_token_id' is missing"),
         (
@@ -115,7 +115,7 @@ def test_nothing_else_is_needed(variant):
         ),
         ("t5-relu", dict(feed_forward_proj="gated-gelu_10"), "unknown activation 'gelu_10'"),
         ("t5-relu", dict(feed_forward_proj=["relu"]), "a value is of the wrong kind"),
-        ("t5-relu", dict(d_kv="5"), "d_kv is '5'; wanted an integer of at least 1"),
+        ("t5-relu", dict(d_kv="5"), "d_kv is '5'; wanted a whole number of at least 1"),
         (
             "t5-relu",
             dict(relative_attention_max_distance=4),

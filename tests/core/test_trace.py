@@ -399,14 +399,14 @@ def test_points_that_are_not_there(variant, key, message):
     [
         (
             np.zeros((3, 3)),
-            r"the edit of \('q', 1\) gives float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]",
+            r"the edit of \('q', 1\) returns float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]",
         ),
-        (lambda x: x[:, :2], r"gives float64 \[1, 2, 2, 6\]; wanted float64 \[1, 3, 2, 6\]"),
-        (lambda x: None, r"the edit of \('q', 1\) gives object \[\]; wanted float64"),
-        (None, r"gives object \[\]; wanted"),
-        ("zero", r"gives <U4 \[\]; wanted float64"),
-        (lambda x: x + 1j, r"gives complex128 .*; wanted float64"),
-        (lambda x: np.zeros((2, *x.shape)), r"gives float64 \[2, 1, 3, 2, 6\]; wanted"),
+        (lambda x: x[:, :2], r"returns float64 \[1, 2, 2, 6\]; wanted float64 \[1, 3, 2, 6\]"),
+        (lambda x: None, r"the edit of \('q', 1\) returns object \[\]; wanted float64"),
+        (None, r"returns object \[\]; wanted"),
+        ("zero", r"returns <U4 \[\]; wanted float64"),
+        (lambda x: x + 1j, r"returns complex128 .*; wanted float64"),
+        (lambda x: np.zeros((2, *x.shape)), r"returns float64 \[2, 1, 3, 2, 6\]; wanted"),
     ],
 )
 def test_edits_that_do_not_fit(edit, message):

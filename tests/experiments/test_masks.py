@@ -168,7 +168,7 @@ def test_a_users_function_is_a_mask(model):
         ),
         (
             lambda: masks.build_mask(lambda d, h: d[0, :4], T, H),
-            r"the mask is \[4, 9\]; wanted a shape that broadcasts to \[H T S\] = \[3, 9, 9\]",
+            r"the mask is \[4, 9\]; wanted one that broadcasts to \[H T S\] = \[3, 9, 9\]",
         ),
         (
             lambda: masks.build_mask(lambda d, h: -d, T, H),

@@ -241,7 +241,7 @@ def test_the_null_shuffles_positions_and_deals_distances(bundled):
 
 
 def test_cross_attention_has_no_null():
-    with pytest.raises(ValueError, match="reads no positions of its own"):
+    with pytest.raises(ValueError, match="reads no separate positions"):
         Changes(stack="cross", heads_off=[(0, 0)]).null()
 
 
@@ -325,8 +325,8 @@ def test_what_an_encoder_decoder_cannot_take_is_refused(tmp_path):
     source = model.encoder.tokenizer.encode(TEXT)
     for changes, match in (
         (Changes("zero"), "stack is ''; this t5 has 'encoder', 'decoder', 'cross'"),
-        (Changes("zero", stack="cross"), "cross-attention reads no positions of its own"),
-        (Changes(dial=1, stack="cross"), "cross-attention reads no positions"),
+        (Changes("zero", stack="cross"), "cross-attention reads no separate positions"),
+        (Changes(dial=1, stack="cross"), "cross-attention reads no separate positions"),
         (Changes(mask=Mask(), stack="cross"), "between two texts there is no distance"),
         (Changes(mlps_off=[0], stack="cross"), "cross-attention has no MLPs"),
         (Changes("shifted", shift=1, stack="encoder"), "t5 reads only distances"),

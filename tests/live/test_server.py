@@ -240,7 +240,7 @@ def test_whole_words(client):
         ({"changes": {"positions": "none"}}, "positions is 'none'; wanted one of"),
         ({"changes": []}, "changes are ..; wanted an object"),
         ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is out of range; wanted 0 to 3"),
-        ({"changes": {"stack": "cross"}, "model": "pair", "null": True}, "no null for it here"),
+        ({"changes": {"stack": "cross"}, "model": "pair", "null": True}, "so it has no null here"),
         ({"heads": []}, "a request has no 'heads'; available: model, text"),
         ({"page": "p" * 65}, "page is .*; wanted at most 64 letters"),
         ({"page": 1}, "page is 1"),
@@ -353,7 +353,7 @@ def test_a_second_host_is_refused():
     guarded = guard.Guard(None, PORT)
     here, evil = f"127.0.0.1:{PORT}", f"evil.example:{PORT}"
     guarded.check(Headers({"Host": here}))
-    with pytest.raises(guard.Refused, match="asked for '127.0.0.1:.*', 'evil.example"):
+    with pytest.raises(guard.Refused, match="the request is for '127.0.0.1:.*', 'evil.example"):
         guarded.check(Headers(raw=[(b"host", here.encode()), (b"host", evil.encode())]))
 
 

@@ -229,8 +229,8 @@ def test_records_are_read_one_at_a_time(tmp_path):
             {},
             "t.jsonl, line 1: 'label' is not valid UTF-8: ",
         ),
-        ("t.csv", "text;label\na;b\n", {}, "t.csv: one column 'text;label'; .* between ';': save"),
-        ("t.csv", "text\tlabel\na\tb\n", {}, r"t.csv: one column .* between '\\t': save it"),
+        ("t.csv", "text;label\na;b\n", {}, "t.csv: one column 'text;label'; .* by ';': save"),
+        ("t.csv", "text\tlabel\na\tb\n", {}, r"t.csv: one column .* by '\\t': save it"),
         (
             "t.jsonl",
             '{"text": "a", "label": [1]}\n',
