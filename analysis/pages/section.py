@@ -9,7 +9,7 @@ from ..contract import results, wording
 from ..machine.files import as_json
 from ..machine.language import count, filled, translated
 from ..running import single
-from . import overview, parts
+from . import folding, overview, parts
 from .glossary import Linker
 
 SHOWN = 6  # headline numbers; the others are folded
@@ -44,11 +44,29 @@ def _answer(outcome):
 
 
 def _figure(experiment, outcome):
-    """The figure as an image, so that a name inside it cannot clash with a name of the page."""
+    """The figure as an image, so that a name inside it cannot clash with a name of the page.
+
+    Of many panels the first rows are shown, and the others where a summary is opened.
+    """
     source = f"data:image/svg+xml;base64,{base64.b64encode(outcome.svg.encode()).decode()}"
     question = translated(experiment.question)
     alt = escape(filled("Figure: {question}", question=question))
-    return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
+    cut = folding.cut(outcome.svg)
+    if cut is None:
+        return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
+    size = f'width="{cut.width:g}" height="{cut.whole:g}"'
+    image = f'<image id="figure-{experiment.name}" href="{source}" {size}/>'
+    first = _part(image, alt, (0, 0, cut.width, cut.height))
+    rest = f'<use href="#figure-{experiment.name}"/>'
+    rest = _part(rest, alt, (0, cut.height, cut.width, cut.whole - cut.height))
+    return first + parts.fold(count(cut.n_folded, "more panel"), rest)
+
+
+def _part(image, alt, box):
+    """A part of a figure: what lies in a box [left top width height] of its image."""
+    view = " ".join(f"{x:g}" for x in box)
+    svg = f'<svg role="img" aria-label="{alt}" viewBox="{view}">{image}</svg>'
+    return f'<figure tabindex="0">{svg}</figure>'
 
 
 def _notes(outcome):

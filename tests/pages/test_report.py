@@ -21,7 +21,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry, verdict, wording
 from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.drawing import draw
-from minitx.analysis.pages import parts, report, section
+from minitx.analysis.pages import folding, parts, report, section
 from minitx.analysis.running import many
 from minitx.analysis.texts.formats import sha256
 
@@ -59,7 +59,8 @@ def page(text):
 def test_the_page_needs_no_network_and_no_other_file(page):
     assert not {"script", "link", "iframe", "object", "base"} & {tag for tag, _ in page.tags}
     kinds = []
-    for source in page.all("src"):
+    figures = [link for link in page.all("href") if link.startswith("data:")]
+    for source in [*page.all("src"), *figures]:
         kind, _, data = source.partition(",")
         kinds.append(kind)
         content = base64.b64decode(data)
@@ -73,6 +74,7 @@ def test_the_page_needs_no_network_and_no_other_file(page):
         assert not re.search(r"@import|url\((?!#)", svg)
     n = len(registry.EXPERIMENTS) - len(OF_PAIRS)
     assert kinds == ["data:image/png;base64"] * n + ["data:image/svg+xml;base64"] * n
+    assert len(figures) > 10  # of many panels
     assert not re.search(r"@import|url\(", report.STYLE)
 
 
@@ -95,7 +97,8 @@ def test_every_link_leads_somewhere(folder, page):
     ids = page.all("id")
     assert len(ids) == len(set(ids))
     for link in page.all("href"):
-        assert link[1:] in ids if link.startswith("#") else (folder / link).is_file()
+        if not link.startswith("data:"):  # a picture
+            assert link[1:] in ids if link.startswith("#") else (folder / link).is_file()
 
 
 def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder):
@@ -105,7 +108,7 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
         if name in OF_PAIRS:
             assert f"Left out for this model: {name} needs an encoder-decoder" in page.of(name)
             continue
-        assert f"Figure: {question}" in page.all("alt")
+        assert f"Figure: {question}" in {*page.all("alt"), *page.all("aria-label")}
         shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
             assert text in shown
@@ -407,3 +410,34 @@ def test_axes_stand_on_a_grid_so_that_a_figure_is_the_same_bytes_every_time():
     places = np.array([axes.get_position(original=True).bounds for axes in figure.axes])
     np.testing.assert_allclose(places, places.round(draw.GRID), rtol=0, atol=1e-12)
     assert len(places) == 4 and (places[:, 2] > 0.01).all()
+
+
+def drawn_in_rows(*rows):
+    """SVG of a figure with so many panels in each row, labelled on both axes."""
+    with draw.style():
+        figure = draw.figure(8, 2 * len(rows))
+        for part, n in zip(np.atleast_1d(figure.subfigures(len(rows), 1)), rows, strict=True):
+            for axes in np.atleast_1d(part.subplots(1, n)):
+                axes.set(title="title", xlabel="offset", ylabel="attention")
+        return draw.svg(figure)
+
+
+def test_of_many_panels_the_first_rows_are_shown():
+    """The cut lies between two rows; a row is whole, and four panels or fewer are all shown."""
+    assert folding.cut(drawn_in_rows(2, 2)) is None and folding.cut(drawn_in_rows(6)) is None
+    svg = drawn_in_rows(3, 1, 2)
+    cut = folding.cut(svg)
+    bands = folding.rows(folding.panels(svg))
+    assert [n for *_, n in bands] == [3, 1, 2] and cut.n_folded == 2
+    assert bands[1][1] < cut.height < bands[2][0]
+    assert (cut.width, cut.whole) == (8 * 72, 6 * 72)
+    assert folding.cut(drawn_in_rows(6, 1)).n_folded == 1
+
+
+def test_a_colour_bar_and_a_second_axis_are_no_panels():
+    with draw.style():
+        figure = draw.figure(8, 3)
+        left, right = figure.subplots(1, 2)
+        left.twinx()
+        figure.colorbar(right.imshow(np.eye(3)), ax=right)
+        assert len(folding.panels(draw.svg(figure))) == 2

@@ -6120,4 +6120,22 @@ BREAKS = [
         "together is None",
         "True",
     ),
+    Break(
+        "the first rows of a figure are shown without a limit",
+        "analysis/pages/folding.py",
+        "n + bands[shown][2] <= SHOWN",
+        "True",
+    ),
+    Break(
+        "a figure is cut at the frame of the row that is folded",
+        "analysis/pages/folding.py",
+        "above + 0.4 * (below - above)",
+        "top + 1",
+    ),
+    Break(
+        "a figure of no known source is said to be the paper's",
+        "docs/works.py",
+        "figure.startswith(work.begins)",
+        "True",
+    ),
 ]
