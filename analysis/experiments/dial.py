@@ -241,7 +241,7 @@ register(
             no null: it is what chance gives
         n_exact_named: exact cells of the heads whose mean query and key, rotated or biased, fit
             best where they look, by {verdict.MARGIN} nats or more
-            null: exact cells of these heads, offsets shuffled over the shifts
+            null: exact cells of the heads that the kernel names, offsets shuffled over the shifts
         slope_named: mean slope of the heads whose kernel peaks where they look
             null: absolute mean slope of such heads with offsets shuffled over the shifts
         fact n_cells_named: cells of the heads whose kernel peaks where they look

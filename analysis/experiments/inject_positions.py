@@ -133,7 +133,7 @@ register(
             no null: it is the scale of the gain
         loss: mean loss in nats per token of the unchanged model (masked models: one in
             {position_sizes.EVERY} tokens hidden)
-            null: unigram loss of the same documents
+            null: unigram loss of the documents read
         change by size_names: change of the loss in nats per token, by size of what is added
             null: change of the loss when shuffled rows of the table are added
         fact gain_size: size at which the loss falls most, or rises least

@@ -462,7 +462,7 @@ register(
             null: gain of the best mask with each query's distances shuffled among the keys that it
             sees
         loss: mean loss of the model as it is, in nats per token (masked models: pseudo-loss)
-            null: unigram loss of the same documents
+            null: unigram loss of the documents read
         loss_off: mean loss with positions as asked for (zero) and no mask, in nats per token
             no null: the gain is measured from it
         loss_by_meaning by meanings: mean loss with the mask shown, in nats per token, by the

@@ -403,7 +403,7 @@ register(
             no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one
             band of their waves, or one octave of rotary pairs (`notch`)
-            null: share that lose it when the same energy is removed evenly from all frequencies
+            null: share that lose it when as much energy is removed evenly from all frequencies
         without_fastest by turned: attention of the sharpest head of a rotary model to its offset
             if the fastest quarter of the pairs is not rotated
             null: its minimum without another quarter

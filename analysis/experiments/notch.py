@@ -134,10 +134,10 @@ register(
     least_documents=2,
     numbers="""
         n_lost: heads that read positions, and keep less than half without one of the bands
-            null: heads that keep less than half with the same energy removed evenly from all
+            null: heads that keep less than half when as much energy is removed evenly from all
             frequencies
         kept: attention kept at its offset without the band that a head needs most, mean
-            null: attention kept with the same energy removed evenly, minimum over bands, mean of
+            null: attention kept when as much energy is removed evenly, minimum over bands, mean of
             heads
         n_enough: heads that keep half or more with one band alone
             no null: the attention that the best band leaves is beside its null
@@ -149,7 +149,7 @@ register(
         by_band_enough by band_names: heads that keep their direction with each band alone
             no null: the attention that the best band leaves is beside its null
         rise: largest rise of the loss without a band in one layer, in nats per token
-            null: rise of the loss in that layer with the same energy removed evenly
+            null: rise of the loss in that layer when as much energy is removed evenly
         fact loss: mean loss in nats per token of the unchanged model (masked models: one in 8
             hidden)
         fact n_need: heads with a direction that lose it without all waves: they read positions

@@ -415,7 +415,7 @@ register(
             as it is
             null: mean cosine of all pairs of tokens of one document, positions kept
         loss: mean loss with positions, in nats per token (masked models: pseudo-loss)
-            null: unigram loss of the same documents
+            null: unigram loss of the documents read
         loss_zero: mean loss with the position table at zero, in nats per token (masked models:
             pseudo-loss)
             no null: the loss with positions has it

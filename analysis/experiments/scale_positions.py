@@ -141,7 +141,7 @@ register(
             null: the smaller rise of both sizes with the rows of the table shuffled
         loss: mean loss in nats per token at the learned size (masked models: one in
             {position_sizes.EVERY} tokens hidden)
-            null: unigram loss of the same documents
+            null: unigram loss of the documents read
         change by size_names: change of the loss from the learned size, in nats per token, by size
             null: change of the loss from size 1 with the rows of the table shuffled
         best_size: size with the lowest loss

@@ -143,7 +143,7 @@ register(
             zero|table's rows shuffled]
             no null: it is the scale of the largest change
         loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
-            null: unigram loss of the same documents
+            null: unigram loss of the documents read
         fact worst_interval by from, to: 95 % interval of the largest change, documents resampled
         perplexity by shifts: perplexity (masked models: pseudo-), e to the mean loss per token, by
             shift in tokens

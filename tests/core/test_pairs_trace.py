@@ -340,7 +340,9 @@ def test_layer_minus_one_is_the_last_of_the_stack_in_which_the_point_lies(
 
 
 def test_an_edit_that_does_not_fit_names_its_point():
-    message = r"the edit of \('cross_q', 1\) gives float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]"
+    message = (
+        r"the edit of \('cross_q', 1\) returns float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]"
+    )
     edits = {("cross_q", 1): np.zeros((3, 3))}
     with pytest.raises(ValueError, match=message):
         minitx.run(tiny.load("bart-causal"), [5, 6], edits=edits, source=[7])

@@ -229,7 +229,7 @@ def test_tokenizers_that_split_words_by_other_programs_are_refused(tmp_path, fil
 def test_a_folder_without_tokenizer_runs_on_ids_and_says_so_on_text(tmp_path):
     model = minitx.load(tiny.make(tmp_path, "bert-masked"))
     assert minitx.forward(model, [5, 6]).shape == (1, 2, 18)
-    message = "no tokenizer in .*: wanted tokenizer.json, .* are: config.json"
+    message = "no tokenizer in .*: wanted tokenizer.json, .*; available: config.json"
     for call in (
         lambda: minitx.run(model, "a text"),
         lambda: minitx.cost(model, "a text"),

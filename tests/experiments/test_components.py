@@ -164,7 +164,7 @@ def test_pairs_of_an_encoder_decoder(tmp_path):
     assert given.clean == ["3 May 1912", "4 May 1872"] and given.prefix == ["191", "187"]
     result = analysis.run("circuit", model, pairs=str(tmp_path / "pairs.txt"), random=10)
     assert any(name.startswith("cross_head") for name in result.arrays["senders"].tolist())
-    with pytest.raises(ValueError, match="has said '191' and '2'; wanted one"):
+    with pytest.raises(ValueError, match="has prefixes '191' and '2'; wanted the same in both"):
         contrast_pairs.asked(model, "patch", "3 May 1912=>191|3 May 1915=>2|2|5")
     with pytest.raises(registry.NotApplicable, match="names are prompts for a causal"):
         analysis.run("patch", model, pairs="names")

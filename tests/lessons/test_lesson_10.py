@@ -96,6 +96,6 @@ def test_the_prose_says_what_the_cells_give():
     assert before[:, 0].mean() > 2 * before[:, 1:].mean()  # near before the change: 0.62, 0.17
     assert after[:, 0].mean() > 2 * after[:, 1:].mean()
     assert nearer[1:].min() <= nearer[0] <= nearer[1:].max()  # 12; 4 to 14: not beyond chance
-    turned = float(printed.split("queries rotated at random: correlation ")[1].split()[0])
+    turned = float(printed.split("queries turned at random: correlation ")[1].split()[0])
     own = float(printed.split("queries of the head: correlation ")[1].split()[0])
     assert turned / own > 0.5  # "a good part of the correlation": -0.52 of -0.69

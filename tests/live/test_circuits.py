@@ -161,7 +161,7 @@ def test_texts_that_say_the_same_are_refused(live):
 
 def test_a_masked_model_is_asked_where_both_texts_hide_a_token(live):
     given = {"model": "tiny-roberta", "text": "He looked at her", "other": "She looked at her"}
-    assert "hide a token of the text, or write a mask into both" in refused(live, "patch", **given)
+    assert "hide a token, or write a mask into both texts" in refused(live, "patch", **given)
     assert ask(live, "patch", hidden=[3], **given)["guesses"]
     both = {"model": "tiny-roberta", "text": "He<mask> at her", "other": "He at<mask> her"}
     assert "hides token 3, the second 4; wanted the same position" in refused(live, "patch", **both)

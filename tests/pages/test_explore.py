@@ -474,8 +474,8 @@ def test_the_command_writes_one_file(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("now", "has 1 token, special ones not counted; wanted 2 or more"),
-        ("", "has 0 tokens, special ones"),
+        ("now", "has 1 token, not counting special ones; wanted 2 or more"),
+        ("", "has 0 tokens, not counting special ones"),
         (
             "now " * 400,
             r"the text has \d+ tokens, special ones included; this model reads at most 256",

@@ -101,7 +101,7 @@ def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
 def test_a_run_with_a_folder_gathers_the_same_words_once(tmp_path):
     with stream.resumable(tmp_path, "test", "same", False) as open_run:
         open_run.gather(third, ROWS, "some rows")
-        message = "^test gathers 'some rows' twice; each needs words of its own$"
+        message = "^test gathers 'some rows' twice; each needs its own words$"
         with pytest.raises(ValueError, match=message):
             open_run.gather(third, ROWS, "some rows")
         assert open_run.gather(third, ROWS, "other rows")["sum"] == pytest.approx(ROWS.sum() / 3)
@@ -236,7 +236,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     )
     with stream.resumable(tmp_path, "test", "key", False):
         errors = python("-c", code).communicate(timeout=200)[1]
-        assert b"another run is at work" in errors
+        assert b"another run is writing to" in errors
     assert not left(tmp_path)
 
 
@@ -257,7 +257,7 @@ while time.monotonic() < end:
             os.unlink(folder / "inside")
             entries += 1
     except ValueError as error:
-        assert "another run is at work" in str(error)
+        assert "another run is writing to" in str(error)
 print(entries, file=sys.stderr)
 """
 

@@ -243,7 +243,7 @@ def test_sample_seed_and_column_become_the_name_of_the_text():
     assert (checked["text"], checked["column"]) == ("draw:3:5:a.csv", "body")
     assert checked["seed"] == 5
     for wrong, message in (
-        ({"sample": 30}, "sample is 30, but there is no text; wanted text too"),
+        ({"sample": 30}, "sample is 30, but there is no text; wanted text, too"),
         ({"text": "a", "sample": -1}, "sample is -1; wanted 0 or more"),
         ({"text": "a", "column": "a:b"}, "--column 'a:b' has a colon"),
     ):
