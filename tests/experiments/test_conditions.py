@@ -9,8 +9,9 @@ from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import conditions as experiment
 from minitx.analysis.maths import profiles
-from minitx.analysis.measures import conditions, heads
+from minitx.analysis.measures import by_mechanism, conditions, heads
 from minitx.analysis.running import passes
+from minitx.analysis.running.stream import UNSAVED
 from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 3, "tokens": 64}
@@ -161,3 +162,15 @@ def test_bad_options_are_noticed_before_the_work(bundled, options, message, monk
     monkeypatch.setattr(heads, "head_profiles", None)
     with pytest.raises(ValueError, match=message):
         experiment.conditions(bundled, **options)
+
+
+@pytest.mark.parametrize("name", ["causal-rotary", "masked-buckets"])
+def test_words_that_are_averaged_out_tell_nothing(name):
+    """Two documents have the same scores and attention then, but not as they are read."""
+    model = minitx.load(f"zoo/{name}")
+    texts = corpus.documents(model, "sample", 2, 24)
+    reader = by_mechanism.of_model(model, experiment.READERS)(model, texts, [(0, 0)], 4, UNSAVED)
+    for condition, is_same in (("positions", True), ("text", False)):
+        a, b = (passes.value(reader.reading(tokens, condition)) for tokens in texts)
+        for what in ("attention", "scores"):
+            assert np.allclose(a[what], b[what], atol=1e-5) == is_same
