@@ -27,18 +27,6 @@ from minitx.analysis.running import stream
 FEW = How(sentences=12)
 
 
-@pytest.fixture(autouse=True)
-def few_shuffles(monkeypatch, request):
-    """One model of shuffled weights, where no test asks for what chance gives."""
-    if "chance" not in request.fixturenames:
-        monkeypatch.setattr(flags, "HEADS", 1)
-
-
-@pytest.fixture
-def chance():
-    """As many heads with shuffled weights as chance needs."""
-
-
 @pytest.fixture(scope="module")
 def ids(tmp_path_factory):
     """A file of token ids for models without a tokenizer."""

@@ -11,24 +11,12 @@ import pytest
 
 import minitx
 from minitx.analysis import __main__ as cli
-from minitx.analysis.atlas import How, compute, flags, heads, patches, shapes
+from minitx.analysis.atlas import How, compute, heads, patches, shapes
 from minitx.analysis.maths import grid, joint
 from minitx.analysis.measures import joint_fit, pictures
 from minitx.weights import shapes as drawn
 
 FEW = How(sentences=4)
-
-
-@pytest.fixture(autouse=True)
-def few_shuffles(monkeypatch, request):
-    """One model of shuffled weights, where no test asks for what chance gives."""
-    if "chance" not in request.fixturenames:
-        monkeypatch.setattr(flags, "HEADS", 1)
-
-
-@pytest.fixture
-def chance():
-    """As many heads with shuffled weights as chance needs."""
 
 
 @cache
