@@ -10,9 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from ..contract import options
+from ..contract import NotApplicable, options
 from ..contract.nothing import Nothing
-from ..contract.registry import NotApplicable
 from ..maths import profiles, stats
 from ..measures import (
     context_extension,

@@ -9,12 +9,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Part, token_ticks
-from ..drawing.sentences import When
+from ..contract import Asks, NotApplicable, Of, Without, options, register
+from ..drawing import Part, When, draw, token_ticks
 from ..maths import alignment as maths
 from ..maths import nulls
 from ..measures import decoder_texts, heads

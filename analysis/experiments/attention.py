@@ -12,12 +12,8 @@ import numpy as np
 
 from minitx import run as run_model
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import Part, token_ticks
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Of, options, register
+from ..drawing import Part, Rows, When, draw, token_ticks
 from ..maths import profiles
 from ..measures import conditions, decoder_texts, heads
 from ..running.stream import UNSAVED

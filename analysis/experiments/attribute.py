@@ -12,13 +12,9 @@ import numpy as np
 from minitx import circuits
 from minitx.circuits.texts import read_texts
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
+from ..contract import Asks, Of, options, register
+from ..drawing import Bar, When, bars, beside, column, draw, row
 from ..drawing.maps import Map, Scale, maps
-from ..drawing.panels import Bar, bars, beside, column, row
-from ..drawing.sentences import When
 from ..machine.language import filled
 from ..maths import nulls
 from ..measures import contrast_pairs as questions

@@ -11,11 +11,8 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Every, Of
-from ..drawing import draw
-from ..drawing.panels import Bar, Part, bars, column, row
+from ..contract import Asks, Every, NotApplicable, Of, options, register
+from ..drawing import Bar, Part, bars, column, draw, row
 from ..maths import nulls, stats
 from ..measures import attributions, document_features
 from ..running.stream import UNSAVED

@@ -14,12 +14,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Below, Led, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Line, Part, column, lines, row
-from ..drawing.sentences import When
+from ..contract import Asks, Below, Led, NotApplicable, Of, Without, options, register
+from ..drawing import Line, Part, When, column, draw, lines, row
 from ..maths import bases as maths
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED

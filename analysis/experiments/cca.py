@@ -25,12 +25,8 @@ import numpy as np
 
 from minitx import positions
 
-from ..contract import options, verdict
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import Line, curves, lines, row, stream_layers
-from ..drawing.sentences import When
+from ..contract import Asks, NotApplicable, Of, options, register, verdict
+from ..drawing import Line, When, curves, draw, lines, row, stream_layers
 from ..maths import cca as maths
 from ..maths import nulls, stats
 from ..measures import by_mechanism, document_features, inputs, residual_stream

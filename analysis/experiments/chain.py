@@ -12,11 +12,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, NotApplicable, Of, Without, options, register
+from ..drawing import Rows, When, draw
 from ..maths import moves, profiles
 from ..measures import heads, inputs, later_layers
 from ..measures import position_parts as reading

@@ -14,11 +14,8 @@ from minitx.circuits import search
 from minitx.circuits.effects import interval, share
 from minitx.circuits.graph import Graph, Node
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import row
+from ..contract import Asks, Of, options, register
+from ..drawing import draw, row
 from ..maths import nulls
 from ..measures import circuit_drawing
 from ..measures import contrast_pairs as questions

@@ -11,9 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
+from ..contract import Asks, Of, options, register
 from ..drawing import draw
 from ..maths import factors
 from ..maths import waves as maths

@@ -17,12 +17,8 @@ document, its parts; the words; the picture.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import bar_sample, line_sample
-from ..drawing.sentences import When
+from ..contract import Asks, Of, Without, options, register
+from ..drawing import When, bar_sample, draw, line_sample
 from ..machine.language import filled, label
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths

@@ -13,11 +13,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..contract import options, verdict
-from ..contract.registry import register
-from ..contract.rules import Asks, Each, Without
-from ..drawing import draw
-from ..drawing.sentences import Names, Rows, When
+from ..contract import Asks, Each, Without, options, register, verdict
+from ..drawing import Names, Rows, When, draw
 from ..maths import profiles
 from ..measures import dial_arrays, heads, position_moves
 from ..running.stream import UNSAVED

@@ -9,12 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Every, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Part, column, line_sample, row
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Every, Of, Without, options, register
+from ..drawing import Part, Rows, When, column, draw, line_sample, row
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
 from ..running.stream import UNSAVED

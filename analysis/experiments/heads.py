@@ -9,9 +9,7 @@ import numpy as np
 
 from minitx import circuits
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
+from ..contract import Asks, Of, options, register
 from ..drawing.maps import Map, Scale, maps
 from ..measures import heads as names
 from ..measures.kinds import CLEARLY, COPYING, KINDS, kinds_of

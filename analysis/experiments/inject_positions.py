@@ -9,12 +9,8 @@ heads. Order: the experiment, the words, the picture.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import NATS, Asks, Below, Of, Provided
-from ..drawing import draw
-from ..drawing.panels import Line, lines, row, stream_layers
-from ..drawing.sentences import When
+from ..contract import NATS, Asks, Below, NotApplicable, Of, Provided, options, register
+from ..drawing import Line, When, draw, lines, row, stream_layers
 from ..maths import stats
 from ..measures import by_mechanism, inputs, position_sizes, position_tables, residual_stream
 from ..running.stream import UNSAVED

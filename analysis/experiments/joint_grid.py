@@ -8,10 +8,8 @@ L layers, H heads; "before" is as the model has them, "after" is moved and scale
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..drawing import draw
-from ..drawing.panels import line_sample
+from ..contract import options, register
+from ..drawing import draw, line_sample
 from ..measures import joint_fit, joint_summary
 from ..running.stream import UNSAVED
 

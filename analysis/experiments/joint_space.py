@@ -14,11 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..drawing import draw, labels
-from ..drawing.panels import line_sample
-from ..drawing.sentences import When
+from ..contract import options, register
+from ..drawing import When, draw, labels, line_sample
 from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary

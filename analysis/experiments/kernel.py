@@ -11,11 +11,8 @@ experiment, its parts; the words; the picture.
 
 import numpy as np
 
-from ..contract import options, verdict
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw, panels
-from ..drawing.sentences import When
+from ..contract import Asks, Of, Without, options, register, verdict
+from ..drawing import When, draw, panels
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths

@@ -13,12 +13,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Led, Of, Without
-from ..drawing import draw
-from ..drawing.panels import bar_sample, line_sample
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Led, Of, Without, options, register
+from ..drawing import Rows, When, bar_sample, draw, line_sample
 from ..maths import lags as maths
 from ..maths import nulls, profiles
 from ..measures import heads, lag_signals

@@ -16,12 +16,8 @@ import numpy as np
 
 from minitx import forward
 
-from ..contract import options, verdict
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Provided, Without
-from ..drawing import draw
-from ..drawing.panels import token_ticks
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Of, Provided, Without, options, register, verdict
+from ..drawing import Rows, When, draw, token_ticks
 from ..machine.language import filled, translated
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables

@@ -13,12 +13,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options, verdict
-from ..contract.registry import register
-from ..contract.rules import Asks, Each, Without
-from ..drawing import draw
-from ..drawing.panels import bar_sample, line_sample
-from ..drawing.sentences import Names, Rows
+from ..contract import Asks, Each, Without, options, register, verdict
+from ..drawing import Names, Rows, bar_sample, draw, line_sample
 from ..machine.language import filled, label, translated
 from ..measures import other_models, position_probe
 from ..running.stream import UNSAVED

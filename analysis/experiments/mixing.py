@@ -15,12 +15,8 @@ import numpy as np
 from minitx import forward
 from minitx.model import join_heads
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import Line, column, layer_ticks, lines, row, token_ticks
-from ..drawing.sentences import When
+from ..contract import Asks, Of, options, register
+from ..drawing import Line, When, column, draw, layer_ticks, lines, row, token_ticks
 from ..maths import effective, profiles
 from ..measures import heads
 from ..running import passes

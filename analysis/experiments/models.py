@@ -7,11 +7,8 @@ frequencies.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Every, Of
-from ..drawing import draw
-from ..drawing.sentences import Rows
+from ..contract import Asks, Every, Of, options, register
+from ..drawing import Rows, draw
 from ..machine.language import filled
 from ..maths import nulls, spectra
 from ..measures import inputs, other_models

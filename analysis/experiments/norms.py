@@ -10,12 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Bar, bars, row
-from ..drawing.sentences import When
+from ..contract import Asks, Of, Without, options, register
+from ..drawing import Bar, When, bars, draw, row
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
 from ..running.stream import UNSAVED

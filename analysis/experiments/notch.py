@@ -13,12 +13,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import Part, curves
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Of, options, register
+from ..drawing import Part, Rows, When, curves, draw
 from ..maths import profiles
 from ..measures import heads, notch_arrays
 from ..running.stream import UNSAVED

@@ -18,12 +18,8 @@ import numpy as np
 from minitx.finite import named_arrays
 from minitx.heads import is_pooled
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import row
-from ..drawing.sentences import When
+from ..contract import Asks, Of, options, register
+from ..drawing import When, draw, row
 from ..machine.language import filled, translated
 from ..running.stream import UNSAVED
 

@@ -9,13 +9,9 @@ import numpy as np
 
 from minitx import circuits
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
+from ..contract import Asks, Of, options, register
+from ..drawing import When, column, draw
 from ..drawing.maps import Map, Scale, maps
-from ..drawing.panels import column
-from ..drawing.sentences import When
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects

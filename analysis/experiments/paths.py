@@ -12,9 +12,7 @@ import numpy as np
 
 from minitx import circuits
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of
+from ..contract import Asks, NotApplicable, Of, options, register
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import column
 from ..measures import contrast_pairs as questions

@@ -9,12 +9,8 @@ of rows can be looked at alone. T rows, D columns, F = T//2 + 1 frequencies, n s
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Every, Of
-from ..drawing import draw
-from ..drawing.panels import row
-from ..drawing.sentences import When
+from ..contract import Asks, Every, Of, options, register
+from ..drawing import When, draw, row
 from ..maths import nulls, spectra
 from ..measures import inputs
 from ..running.stream import UNSAVED

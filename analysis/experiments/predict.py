@@ -15,12 +15,8 @@ import scipy
 
 from minitx import forward, logits
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import NATS, Asks, Below, Every, Of, Without
-from ..drawing import draw
-from ..drawing.panels import token_ticks
-from ..drawing.sentences import When
+from ..contract import NATS, Asks, Below, Every, Of, Without, options, register
+from ..drawing import When, draw, token_ticks
 from ..measures import losses, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus

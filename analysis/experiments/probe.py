@@ -13,11 +13,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Of, options, register
+from ..drawing import Rows, When, draw
 from ..machine.language import filled
 from ..maths import masks, stats
 from ..measures import document_features, inputs, losses, mask_tap, position_probe, residual_stream

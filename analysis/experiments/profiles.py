@@ -12,12 +12,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Led, Of, Without
-from ..drawing import draw
-from ..drawing.panels import WIDTH, Part, column, line_sample
-from ..drawing.sentences import When
+from ..contract import Asks, Led, Of, Without, options, register
+from ..drawing import WIDTH, Part, When, column, draw, line_sample
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, decoder_texts, heads

@@ -18,11 +18,8 @@ from minitx import run as run_model
 from minitx.arrays import Layer
 from minitx.kernels import join_heads, linear
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import NATS, Asks, Below, Of, Provided
-from ..drawing import draw
-from ..drawing.panels import Bar, bars, row, whiskers
+from ..contract import NATS, Asks, Below, NotApplicable, Of, Provided, options, register
+from ..drawing import Bar, bars, draw, row, whiskers
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
 from ..running.stream import UNSAVED

@@ -13,12 +13,8 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import options, sides
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Part, bar_sample, line_sample
-from ..drawing.sentences import When
+from ..contract import Asks, Of, Without, options, register, sides
+from ..drawing import Part, When, bar_sample, draw, line_sample
 from ..machine.language import filled, translated
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs

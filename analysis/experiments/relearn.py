@@ -10,9 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of, Without
+from ..contract import Asks, NotApplicable, Of, Without, options, register
 from ..drawing import draw
 from ..machine import progress
 from ..maths import profiles

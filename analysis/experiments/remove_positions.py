@@ -7,12 +7,8 @@ experiment, one document, the sums of all; the words; the picture.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import NATS, Asks, Below, Led, Of, Provided, Without
-from ..drawing import draw
-from ..drawing.panels import Bar, Line, bars, column, row
-from ..drawing.sentences import When
+from ..contract import NATS, Asks, Below, Led, Of, Provided, Without, options, register
+from ..drawing import Bar, Line, When, bars, column, draw, row
 from ..machine.language import translated
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream

@@ -8,11 +8,8 @@ random tables, F frequencies. Order: the experiment, its parts; the words; the p
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.panels import column, row, stream_layers
+from ..contract import Asks, Of, options, register
+from ..drawing import column, draw, row, stream_layers
 from ..machine.language import filled
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths

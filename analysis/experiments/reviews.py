@@ -12,12 +12,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import options, verdict
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Every, Of, Without
-from ..drawing import draw
-from ..drawing.panels import row
-from ..drawing.sentences import When
+from ..contract import Asks, Every, NotApplicable, Of, Without, options, register, verdict
+from ..drawing import When, draw, row
 from ..machine.language import filled, label, translated
 from ..maths import logistic
 from ..measures import document_features

@@ -14,12 +14,8 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Part, column, row
-from ..drawing.sentences import Names, Rows, When
+from ..contract import Asks, Of, Without, options, register
+from ..drawing import Names, Part, Rows, When, column, draw, row
 from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled

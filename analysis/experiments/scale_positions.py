@@ -11,12 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contract import options, verdict
-from ..contract.registry import register
-from ..contract.rules import NATS, Asks, Below, Each, Of, Provided
-from ..drawing import draw
-from ..drawing.panels import Line, row
-from ..drawing.sentences import When
+from ..contract import NATS, Asks, Below, Each, Of, Provided, options, register, verdict
+from ..drawing import Line, When, draw, row
 from ..measures import by_mechanism, inputs, position_sizes, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus

@@ -20,10 +20,8 @@ from minitx import run as run_model
 from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Of
-from ..drawing import draw
-from ..drawing.sentences import When
+from ..contract import Asks, NotApplicable, Of, register
+from ..drawing import When, draw
 from ..machine.language import filled, label
 from ..measures import decoder_texts
 from ..running.stream import UNSAVED

@@ -8,12 +8,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import NATS, Asks, Of, Provided
-from ..drawing import draw
-from ..drawing.panels import Line, lines, row
-from ..drawing.sentences import When
+from ..contract import NATS, Asks, Of, Provided, options, register
+from ..drawing import Line, When, draw, lines, row
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
 from ..running.stream import UNSAVED

@@ -7,11 +7,8 @@ d width of a head, r singular values, n principal components.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Below, Led, Of
-from ..drawing import draw
-from ..drawing.panels import Part, column, head_map, row
+from ..contract import Asks, Below, Led, Of, options, register
+from ..drawing import Part, column, draw, head_map, row
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED

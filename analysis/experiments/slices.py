@@ -14,12 +14,8 @@ import numpy as np
 from minitx import forward
 from minitx.arrays import Layer, Weights
 
-from ..contract import options
-from ..contract.registry import NotApplicable, register
-from ..contract.rules import Asks, Below
-from ..drawing import draw
-from ..drawing.panels import Part
-from ..drawing.sentences import When
+from ..contract import Asks, Below, NotApplicable, options, register
+from ..drawing import Part, When, draw
 from ..measures import heads
 from ..running.stream import UNSAVED
 from ..texts import corpus

@@ -16,12 +16,8 @@ parts; the words; the picture.
 
 import numpy as np
 
-from ..contract import options
-from ..contract.registry import register
-from ..contract.rules import Asks, Of, Without
-from ..drawing import draw
-from ..drawing.panels import Part, column, line_sample
-from ..drawing.sentences import Rows, When
+from ..contract import Asks, Of, Without, options, register
+from ..drawing import Part, Rows, When, column, draw, line_sample
 from ..machine.language import filled, label, translated
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats

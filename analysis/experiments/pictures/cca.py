@@ -7,11 +7,8 @@ places in random order. L layers, K waves.
 
 import numpy as np
 
-from ...contract import options
-from ...contract.registry import NotApplicable, register_of_pictures
-from ...contract.rules import Asks, Of
-from ...drawing import draw
-from ...drawing.panels import Line, lines, row
+from ...contract import Asks, NotApplicable, Of, options, register_of_pictures
+from ...drawing import Line, draw, lines, row
 from ...maths import cca as maths
 from ...maths import grid, nulls
 from ...measures import pictures, residual_stream

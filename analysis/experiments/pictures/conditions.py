@@ -13,11 +13,8 @@ import numpy as np
 
 import minitx
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...contract.rules import Asks, Of, Without
-from ...drawing import draw
-from ...drawing.sentences import When
+from ...contract import Asks, Of, Without, options, register_of_pictures
+from ...drawing import When, draw
 from ...machine import language
 from ...maths import grid
 from ...measures import heads, pictures

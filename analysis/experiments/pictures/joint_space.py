@@ -8,10 +8,8 @@ before, as the model has them, and after, moved and scaled (maths/joint.py).
 
 import numpy as np
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...drawing import draw
-from ...drawing.panels import line_sample
+from ...contract import options, register_of_pictures
+from ...drawing import draw, line_sample
 from ...maths import nulls
 from ...measures import heads as names
 from ...measures import joint_fit, joint_summary, pictures

@@ -6,9 +6,7 @@ the columns; chance: the patches' rows in random order.
 
 import numpy as np
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...contract.rules import Asks, Of
+from ...contract import Asks, Of, options, register_of_pictures
 from ...drawing.panels import row
 from ...maths import grid, nulls
 from ...measures import pictures

@@ -9,11 +9,8 @@ import numpy as np
 
 import minitx
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...contract.rules import Asks, Of
-from ...drawing import draw
-from ...drawing.panels import Part
+from ...contract import Asks, Of, options, register_of_pictures
+from ...drawing import Part, draw
 from ...maths import grid
 from ...measures import heads, pictures
 from ...running.stream import UNSAVED

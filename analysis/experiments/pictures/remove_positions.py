@@ -9,11 +9,8 @@ import numpy as np
 
 import minitx
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...drawing import draw
-from ...drawing.panels import Bar, Line, bars, row
-from ...drawing.sentences import When
+from ...contract import options, register_of_pictures
+from ...drawing import Bar, Line, When, bars, draw, row
 from ...measures import pictures
 from ...running.stream import UNSAVED
 

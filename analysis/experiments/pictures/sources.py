@@ -10,11 +10,8 @@ import numpy as np
 
 import minitx
 
-from ...contract import options
-from ...contract.registry import register_of_pictures
-from ...contract.rules import Asks, Of
-from ...drawing import draw
-from ...drawing.panels import Bar, bars, row
+from ...contract import Asks, Of, options, register_of_pictures
+from ...drawing import Bar, bars, draw, row
 from ...measures import heads, pictures
 from ...running.stream import UNSAVED
 
