@@ -6138,4 +6138,22 @@ BREAKS = [
         "figure.startswith(work.begins)",
         "True",
     ),
+    Break(
+        "lesson 18: a ratio upside down gets no hint",
+        "lessons/checks/lesson_18.py",
+        "np.isclose(given, wrong(ratio, T))",
+        "False",
+    ),
+    Break(
+        "lesson 18: a choice that is too wide counts as two",
+        "lessons/checks/lesson_18.py",
+        "size > WANTED + NEAR",
+        "False",
+    ),
+    Break(
+        "lesson 18: any probabilities count as a nucleus",
+        "lessons/checks/lesson_18.py",
+        "np.allclose(given, np.where(kept, P, 0) / P[kept].sum())",
+        "True",
+    ),
 ]
