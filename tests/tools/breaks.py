@@ -6156,4 +6156,22 @@ BREAKS = [
         "np.allclose(given, np.where(kept, P, 0) / P[kept].sum())",
         "True",
     ),
+    Break(
+        "lesson 19: an RMSNorm gets no hint",
+        "lessons/checks/lesson_19.py",
+        "np.sqrt((x**2).mean(-1, keepdims=True))",
+        "np.inf",
+    ),
+    Break(
+        "lesson 19: one of two unseen changes is enough",
+        "lessons/checks/lesson_19.py",
+        "given != UNSEEN",
+        "not given",
+    ),
+    Break(
+        "lesson 19: a matrix that changes more than the mean counts as right",
+        "lessons/checks/lesson_19.py",
+        "is_close(y, x @ W - (x @ W).mean(axis=-1, keepdims=True))",
+        "True",
+    ),
 ]
