@@ -6174,4 +6174,22 @@ BREAKS = [
         "is_close(y, x @ W - (x @ W).mean(axis=-1, keepdims=True))",
         "True",
     ),
+    Break(
+        "lesson 20: a merge that takes a token twice gets no hint",
+        "lessons/checks/lesson_20.py",
+        "tokens == [1, 1, 1]",
+        "tokens is None",
+    ),
+    Break(
+        "lesson 20: characters count as bytes",
+        "lessons/checks/lesson_20.py",
+        "len(text.encode('utf-8'))",
+        "len(text)",
+    ),
+    Break(
+        "lesson 20: two cuts with a token in common count as strangers",
+        "lessons/checks/lesson_20.py",
+        "first & behind",
+        "first - first",
+    ),
 ]

@@ -1,0 +1,109 @@
+"""Lesson 20: its checks tell right answers from wrong ones; its prose says what its cells give."""
+
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_20 import check_bytes, check_merge, check_word
+
+
+@pytest.mark.parametrize("check", [check_merge, check_bytes, check_word])
+def test_an_exercise_that_is_not_answered_is_not_wrong(check):
+    assert check(...) == NOT_YET
+
+
+def merged(step=2, new=lambda number: [number]):
+    """A merge that goes on `step` behind the begin of a pair, and writes what `new` says."""
+
+    def answer(tokens, pair, number):
+        out, i = [], 0
+        while i < len(tokens):
+            is_pair = tuple(tokens[i : i + 2]) == pair
+            out += new(number) if is_pair else [tokens[i]]
+            i += step if is_pair else 1
+        return out
+
+    return answer
+
+
+def test_a_merge():
+    assert check_merge(merged()).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda tokens, pair, number: tokens, r"wanted \[9, 3, 9\], .*; the pair is still there"),
+        (merged(step=1), r"got \[9, 2, 3, 9, 2\]"),
+        (
+            lambda tokens, pair, number: (
+                [9, 9] if tokens == [1, 1, 1] else merged()(tokens, pair, 9)
+            ),
+            "its second token is used up",
+        ),
+        (merged(new=lambda number: [1, 2, number]), "both tokens of the pair go"),
+        (lambda tokens, pair, number: len(tokens), r"wanted a list, this gives a value \(int\)"),
+        ([9, 3, 9], "wanted a function, such as lambda tokens, pair"),
+    ],
+)
+def test_other_merges(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_merge(answer)
+
+
+def test_bytes_are_counted():
+    assert check_bytes(lambda text: len(text.encode())).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (len, "'naïve' has 5 characters, but 6 bytes"),
+        (lambda text: len(text.split()), "these are words"),
+        (lambda text: 3 * len(text), "'a cat': wanted 5, got 15"),
+        (24, "wanted a function, such as lambda text"),
+    ],
+)
+def test_other_numbers_of_tokens(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_bytes(answer)
+
+
+@pytest.mark.parametrize("word", ["people", "friend", "world"])
+def test_words_whose_cuts_are_strangers(word):
+    assert check_word(word).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("water", "both cuts have 'ater'"),
+        ("dog", "'dog' has 3 letters; wanted at least 5"),
+        ("People", "in small letters"),
+        ("the people", "wanted one English word"),
+        (7, "7: wanted one English word"),
+    ],
+)
+def test_other_words(word, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_word(word)
+
+
+def test_the_prose_says_what_the_cells_give():
+    names, printed = executed(20)
+    assert "d | og |  do | g" in printed
+    assert {b" the", b" I"} <= set(names["names"][256:276])
+    by_count, by_chance = names["by_count"], names["by_chance"]
+    assert by_count[-1] > 2.2 and max(x[-1] for x in by_chance) < 1.25
+    assert 1 - 1 / by_count[49] > (1 - 1 / by_count[-1]) / 2
+    losses = names["losses"]
+    assert [round(losses[x][1], 2) for x in ("in two", "another word")] == [0.73, 0.80]
+    assert losses["usual"][0] < losses["left out"][0] < losses["in two"][0]
+    assert names["spelled"]["letters"] > 5.55 > 5 * names["spelled"]["usual"]
+
+
+def test_a_kana_begins_with_what_all_kana_begin_with():
+    names, printed = executed(20)
+    assert "24 tokens; I am a cat.: 6" in printed
+    assert names["english"] == 3 * len(names["cat"]) == names["n_bytes"]
+    assert names["own_names"][256] == "い".encode()[:2]
