@@ -6192,4 +6192,22 @@ BREAKS = [
         "first & behind",
         "first - first",
     ),
+    Break(
+        "lesson 21: a value without its activity gets no hint",
+        "lessons/checks/lesson_21.py",
+        "refuse(given, W_out[k], 'this is the value; how much of it is written depends on the token')",
+        "pass",
+    ),
+    Break(
+        "lesson 21: a number of keys counts as a rate",
+        "lessons/checks/lesson_21.py",
+        "np.isclose(given, share)",
+        "np.isclose(given, share) or given == 30 * share",
+    ),
+    Break(
+        "lesson 21: a unit that other values reach is defended",
+        "lessons/checks/lesson_21.py",
+        "own <= max(foreign)",
+        "own <= min(foreign)",
+    ),
 ]

@@ -1,0 +1,111 @@
+"""Lesson 21: its checks tell right answers from wrong ones; its prose says what its cells give."""
+
+import numpy as np
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_21 import check_agreement, check_memory, check_unit
+
+
+@pytest.mark.parametrize("check", [check_memory, check_agreement, check_unit])
+def test_an_exercise_that_is_not_answered_is_not_wrong(check):
+    assert check(...) == NOT_YET
+
+
+def test_what_a_unit_writes():
+    assert check_memory(lambda post, W_out, k: np.outer(post[:, k], W_out[k])).startswith("right")
+    alone = np.eye(6)
+    assert check_memory(lambda post, W_out, k: post * alone[k] @ W_out).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda post, W_out, k: W_out[k], "this is the value; how much"),
+        (lambda post, W_out, k: post @ W_out, "what all units write together"),
+        (lambda post, W_out, k: np.outer(post[:, k], W_out[:, k]), "not a column"),
+        (lambda post, W_out, k: np.outer(post[k], W_out[k]), "are a column of post"),
+        (lambda post, W_out, k: post[:, k] @ post, r"wanted \[5, 6\], .*; this gives \[6\]"),
+        (lambda post, W_out, k: 2 * np.outer(post[:, k], W_out[k]), "not it: the unit's activity"),
+        (np.zeros((5, 6)), "wanted a function, such as lambda post, W_out, k"),
+    ],
+)
+def test_other_memories(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_memory(answer)
+
+
+def fits(post, values, comes):
+    return values.argmax(axis=1) == comes[post.argmax(axis=0)]
+
+
+def test_an_agreement_rate():
+    assert check_agreement(lambda *given: fits(*given).mean()).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda *given: fits(*given).sum(), "this is their number"),
+        (fits, r"wanted one number, this gives \[30\]"),
+        (lambda post, values, comes: fits(post, values.T, comes).mean(), "along a row of values"),
+        (
+            lambda post, values, comes: (values.argmax(axis=1) == post.argmax(axis=0)).mean(),
+            "not the place itself",
+        ),
+        (lambda post, values, comes: fits(-post, values, comes).mean(), "is the maximum"),
+        (lambda post, values, comes: 0.9, "0.9 is not it"),
+        (0.4, "wanted a function, such as lambda post, values, comes"),
+    ],
+)
+def test_other_rates(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_agreement(answer)
+
+
+def test_a_unit_that_says_what_follows():
+    assert check_unit((3, 474)).startswith("right: on other passages 0.98 of the words")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        ((2, 5), "0.73 of the words are below .*; so it is with 28 of 200 other values"),
+        ((4, 0), "there are 4 layers of 512 units"),
+        ((0, 512), "there are 4 layers of 512 units"),
+        (474, r"474: wanted \(layer, unit\)"),
+    ],
+)
+def test_other_units(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_unit(answer)
+
+
+def test_the_strongest_texts_of_random_keys_are_alike_too():
+    names, _ = executed(21)
+    trained, chance = (np.mean(names[x], axis=1) for x in ("trained", "random_keys"))
+    assert (
+        (chance > 0.33).all()
+        and (0.02 < trained - chance).all()
+        and (trained - chance < 0.07).all()
+    )
+
+
+def test_values_say_what_fits_their_keys():
+    names, _ = executed(21)
+    own, null, agree, chance = zip(*names["table"], strict=True)
+    ranks = [x.mean() for x in own]
+    assert ranks == sorted(ranks) and min(ranks) > 0.6
+    assert all(0.5 < x.mean() < 0.56 for x in null)
+    assert round(512 * agree[0]) == 3 and min(agree[1:]) > 5 * max(chance)
+
+
+def test_no_single_unit_is_missed():
+    names, _ = executed(21)
+    whole, losses = names["whole"], names["losses"]
+    for layer in range(4):
+        assert abs(losses[layer, "one unit silent"] - whole) < 0.0105
+        order = [losses[layer, x] for x in ("half of them", "all", "values shuffled")]
+        assert order == sorted(order) and order[0] > whole + 0.1
+    assert min(names["composed"]) > 0.5
