@@ -51,7 +51,7 @@ def run(
 
     >>> from minitx import analysis
     >>> analysis.EXPERIMENTS["positions"].question
-    'Do position embeddings have waves that peak away from frequency 0?'
+    'Do position embeddings have spectral peaks away from frequency 0?'
     >>> result = analysis.run("positions", "tiny-roberta")
     >>> result.answer.verdict, result.numbers["peak_at"].value
     ('yes', 89)

@@ -27,7 +27,7 @@ class Work(NamedTuple):
 WORKS = (
     Work(
         "paper",
-        ("figure", "section", "asked by the paper"),
+        ("figure", "section", "raised in the paper"),
         "Yuji Yamamoto and Takuya Matsuzaki 2023: "
         "自己注意機構における注意の集中が相対位置に依存する仕組み. NLP2023",
         "https://www.anlp.jp/proceedings/annual_meeting/2023/pdf_dir/C3-3.pdf",
@@ -41,7 +41,7 @@ WORKS = (
     ),
     Work(
         "blog",
-        ("blog post", "asked by the blog post"),
+        ("blog post", "raised in the blog post"),
         "Yuji Yamamoto 2023: 卒研の経緯, the blog post behind the paper",
     ),
     Work("slides", ("slides",), "平田蓮: 位置エンコーディング周りの諸検証, slides"),

@@ -1,4 +1,4 @@
-"""`minitx forming`: how positions form in a training, snapshot after snapshot."""
+"""`minitx forming`: how position information emerges during training, snapshot by snapshot."""
 
 import time
 from pathlib import Path
@@ -63,7 +63,7 @@ EXPERIMENT = Experiment(forming, question=QUESTION, draw=None)
 
 def declare(commands):
     """Its flags: what is read, and how often it is shuffled."""
-    about = "how positions form in a training, snapshot after snapshot"
+    about = "how position information emerges during training, snapshot by snapshot"
     command = flags.command(commands, "forming", run, about, "HISTORY")
     flags.of_options(command, EXPERIMENT)
     command.add_argument("--out", help="folder for the results (out/HISTORY-forming)")

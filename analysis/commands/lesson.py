@@ -9,7 +9,7 @@ from . import flags
 
 def declare(commands):
     """Its flags; it takes no model."""
-    about = "a lesson in the browser; without N the list of them"
+    about = "open a lesson in the browser; without N, list all lessons"
     command = flags.command(commands, "lesson", run, about)
     command.add_argument("n", nargs="?", type=int, metavar="N", help="its number")
     about = "write it as a notebook, .ipynb, in place of a page"

@@ -10,7 +10,7 @@ from ..machine.language import filled, translated
 from ..running import many, single
 from . import flags, inputs, output
 
-SEVERAL = "several of them, joined by commas, in one pass over the documents: profiles,lags,cca"
+SEVERAL = "several, separated by commas (profiles,lags,cca), in one pass over the documents"
 
 
 def declare(commands):

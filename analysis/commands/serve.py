@@ -7,7 +7,7 @@ PORT = 8642  # of the live page
 
 def declare(commands):
     """`serve`, which takes several models."""
-    about = "a live page: change a model, see what follows"
+    about = "a live page: change a model and see the effect"
     command = flags.command(commands, "serve", run, about)
     about = "bundled name, folder, or hub id"
     command.add_argument("models", nargs="+", metavar="MODEL", help=about)

@@ -11,7 +11,7 @@ from . import flags, output
 
 def declare(commands):
     """Its flags; it takes no model."""
-    about = "copy task of a recurrent toy, with and without attention"
+    about = "a small recurrent model on the copy task, with and without attention"
     command = flags.command(commands, "toy", run, about)
     flags.of_experiment(command, recurrent.EXPERIMENT)
     about = filled("folder for the results ({default})", default="out/toy")

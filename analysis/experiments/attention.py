@@ -1,4 +1,4 @@
-"""Do single heads look at one fixed offset, token by token?
+"""Do single heads attend to one fixed offset at every token?
 
 Attention of a few heads on the first tokens of a document, and on its tokens in random order. Of an
 encoder-decoder also the decoder's attention to what it has said, and to its source.

@@ -1,4 +1,4 @@
-"""Does one component write most of an answer's logit?
+"""Does one component write most of the logit of the answer token?
 
 A logit, or the difference of two, is the exact sum of what each head, each MLP, the embeddings and
 the biases write to the stream; each head's part is the sum over the places that it reads. L layers,

@@ -1,4 +1,4 @@
-"""Does the stream keep the directions of positions, layer after layer?
+"""Does the residual stream preserve the subspace of positions from layer to layer?
 
 Canonical correlations between the residual stream and the position table: directions of the stream
 that follow directions of the table as closely as can be. They are fitted on half of the documents

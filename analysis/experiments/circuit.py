@@ -1,4 +1,4 @@
-"""Do few edges between components carry an answer?
+"""Are a few edges between components sufficient for the answer?
 
 Edges go from what writes to the stream to what reads it. They are ordered by attribution on one
 half of the pairs; on the other half the first of them are run, while all others carry what they

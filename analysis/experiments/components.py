@@ -1,4 +1,4 @@
-"""Do principal components of the residual stream look like positions?
+"""Do principal components of the residual stream depend mainly on the position?
 
 The blog post on how the paper came about: principal and independent components of X were tried
 first, and those that look like positions came out near the input. Here they are compared with the

@@ -1,4 +1,4 @@
-"""Do heads keep their direction when one word is repeated, so that positions alone differ?
+"""Do heads keep their direction when one word is repeated, so that only positions differ?
 
 The same heads under five inputs: a text, its words in random order, one of its words everywhere (a
 word of its own for each document), positions alone (words at zero, an input that no model reads)

@@ -1,4 +1,4 @@
-"""If positions are moved, does attention follow them?
+"""If the positions of keys are shifted, does attention follow?
 
 The keys of one layer read their input with positions moved by s tokens, and all else stays as it
 was: a head that finds offset o by positions then attends to o - s, one that finds it by words stays
@@ -219,7 +219,7 @@ register(
         "The blog post aims to show that position components contribute to inference; the paper "
         "shows that waves and attention agree, not that one causes the other."
     ),
-    figure="asked by the blog post",
+    figure="raised in the blog post",
     numbers="""
         n_exact: heads with a direction, times shifts, that attend exactly where expected
             null: 99 % quantile of the exact cells with attended offsets shuffled over the shifts

@@ -1,4 +1,4 @@
-"""Would adding positions again before every layer help?
+"""Would adding positions again before every layer improve predictions?
 
 The position table enters a model once, with the words. Here it is added to the stream again before
 each later layer, at several sizes: what the model predicts, how much of its attention every head

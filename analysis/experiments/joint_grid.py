@@ -1,4 +1,4 @@
-"""Does a joint space bring the most attended keys closer to their queries?
+"""Over many texts, are the most attended keys closer to their queries after moving and scaling?
 
 Queries and keys of every head in one space, over many texts: how near the key with most attention
 is, and whether moving and scaling help.

@@ -1,4 +1,4 @@
-"""Do a sentence's most attended keys come closer to their queries in a joint space?
+"""Are a sentence's most attended keys closer to their queries after moving and scaling?
 
 Queries and keys of one sentence in one space, head by head: distances beside products, and who
 attends to whom.
@@ -525,7 +525,7 @@ register(
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",
-    figure="AttentionViz, figure 4; note",
+    figure="AttentionViz, figure 4; a note on it",
     per_head=joint_fit.PER_HEAD,
     numbers=[
         *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),

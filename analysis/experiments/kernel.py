@@ -1,4 +1,4 @@
-"""Do places alone send heads where they look?
+"""Do positions alone determine where heads look?
 
 The positional kernel of a head is its mean score at each lag with the words averaged out: queries
 and keys are means over documents at each place. Where a place enters by turning queries and keys

@@ -1,4 +1,4 @@
-"""By the architecture, is attention the only part that mixes tokens?
+"""Architecturally, is attention the only part that mixes tokens?
 
 One vector of a layer's input is replaced, and the rows of what attention and the MLP write that
 change are counted, in every layer for itself. Then how attention mixes: the entropy of each row of

@@ -1,4 +1,4 @@
-"""Are this model's position embeddings waves, as in other models?
+"""Are this model's position embeddings periodic, like those of other models?
 
 The position tables of several models side by side, as they are, each with the line that its own
 rows in random order stay below. n models, T positions and D columns of each, F = T//2 + 1

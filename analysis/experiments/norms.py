@@ -1,4 +1,4 @@
-"""Is the position encoded in the norm?
+"""Is the position encoded in the norm of an embedding?
 
 In the norm of an embedding, or in its direction: ridge regression predicts the place of a token
 from one and from the other, for rows of the position table and for embeddings of documents that it

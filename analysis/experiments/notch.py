@@ -125,7 +125,7 @@ register(
     "little with one band alone, reads waves of many periods at once.",
     published="The paper shows waves with a period near ten tokens and leaves open whether they "
     "can form sharp peaks at one neighbour.",
-    figure="asked by the paper",
+    figure="raised in the paper",
     per_head=("least_kept", "offset"),
     least_documents=2,
     numbers="""

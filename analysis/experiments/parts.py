@@ -1,4 +1,4 @@
-"""By its architecture, is a transformer nothing but attention?
+"""Architecturally, is a transformer nothing but attention?
 
 Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache

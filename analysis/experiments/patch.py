@@ -1,4 +1,4 @@
-"""Does a single head carry an answer?
+"""Does patching a single head restore the answer?
 
 Two texts differ in one word, and so in the right answer. What a head computes in the one is put
 into the run of the other: what it restores there, and what it takes away the other way round. The

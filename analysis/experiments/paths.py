@@ -1,4 +1,4 @@
-"""Which heads write an answer, and does an earlier head steer them?
+"""Which heads write the answer, and does an earlier head influence them?
 
 What one head at a time writes in a clean text is put where the logits read it, and nowhere else:
 its direct effect. Then it is put where the heads with the largest direct effects read their

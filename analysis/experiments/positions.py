@@ -1,4 +1,4 @@
-"""Do position embeddings have waves that peak away from frequency 0?
+"""Do position embeddings have spectral peaks away from frequency 0?
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
 gives; the words of a text are the control, averaged over documents, so that no single one decides.

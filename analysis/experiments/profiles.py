@@ -1,4 +1,4 @@
-"""Do heads look in fixed directions, whatever the text?
+"""Do heads attend to fixed relative positions, whatever the text?
 
 Where each head looks, relative to the token it stands on, clustered over all heads and documents;
 and where it looks when the words are shuffled, and on positions alone, without words: adjacency may

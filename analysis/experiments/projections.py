@@ -1,4 +1,4 @@
-"""By the architecture, do query, key and value differ by their projections alone?
+"""Architecturally, do query, key and value differ only in their projections?
 
 All three come from the same input, by different matrices. So matrices change their places here:
 those of keys with those of values, of queries with those of keys or values; and the loss says what

@@ -1,4 +1,4 @@
-"""Are queries and keys waves that are shifted against each other?
+"""Are queries and keys periodic, with a phase shift between them?
 
 Columns of Q = X U_Q and K = X U_K over positions in a few heads, where
 W_A = W_Q W_K^T = U_Q S U_K^T; the paper shows two columns of one head. Periodic columns are counted

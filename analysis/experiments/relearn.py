@@ -1,4 +1,4 @@
-"""If only the position table learns, do heads follow words that are spread apart?
+"""If words are spread apart and only the position table is retrained, do heads follow?
 
 Every word is followed by fillers and the position table is learned anew, all else frozen. A head
 that looked at the word before, one token back, has to look 1 + fillers tokens back: with the old

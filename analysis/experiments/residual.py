@@ -1,4 +1,4 @@
-"""Does the position signal keep its share of the stream from layer to layer?
+"""Do position embeddings keep their share of the residual stream from layer to layer?
 
 How much of the residual stream is the position embedding, layer after layer, and what the norms do
 to its wave. The blog post writes a norm of "all else + P" as "all else + S P L", S and L diagonal:
@@ -294,7 +294,7 @@ register(
     published="The blog post on how the paper came about: a norm leaves S P L of the positions P, "
     "and as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
     "positions may not reach the upper layers; or they do, and the model throws them away.",
-    figure="blog post, S P L",
+    figure="blog post, norms",
     numbers="""
         layers_half: layers in a row, from the first, that read at least half of the share of
             positions that layer 0 reads

@@ -1,4 +1,4 @@
-"""Does the rotation from queries to keys show where a head looks?
+"""Does the rotation that maps a head's queries to its keys show where it looks?
 
 A rotation turns a head's queries into its keys, and at each frequency its angles are shifts by a
 number of tokens. The weights settle a part of the basis and leave the rest free, so what is drawn

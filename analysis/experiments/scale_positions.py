@@ -1,4 +1,4 @@
-"""Does the model need its positions at the size they were learned?
+"""Does the model need its positions at their learned scale?
 
 The position table times 0, 1/4, 1/2, 1, 2 and 4, or the angles by which queries and keys are
 turned, or the bias by distance: what the model predicts, and how much of its attention every head

@@ -1,4 +1,4 @@
-"""Is the embedding cut into slices, one for each head?
+"""Is the embedding split into slices, one for each head?
 
 Two interventions. The D dimensions are put in another order, together with the rows of every matrix
 that reads them and the columns of every one that writes them: then no head may notice, so no

@@ -156,7 +156,7 @@ def test_the_figure_is_ones_own_and_has_the_title(result):
     assert first is not second
     assert (
         first.get_suptitle()
-        == "Do position embeddings have waves that peak away from frequency 0?  (tiny-roberta)"
+        == "Do position embeddings have spectral peaks away from frequency 0?  (tiny-roberta)"
     )
     first.axes[0].set_title("mine")
     assert second.axes[0].get_title() != "mine"
@@ -199,7 +199,7 @@ def test_nothing_in_a_name_or_a_text_becomes_markup(result):
 def test_the_list_tells_names_questions_and_options():
     assert analysis.EXPERIMENTS is registry.EXPERIMENTS
     about = repr(analysis.EXPERIMENTS["positions"])
-    assert about.startswith("<positions: Do position embeddings have waves that peak away from")
+    assert about.startswith("<positions: Do position embeddings have spectral peaks away from")
     assert "shuffles=500" in about
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         analysis.nothing  # noqa: B018

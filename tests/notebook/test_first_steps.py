@@ -162,7 +162,7 @@ def test_the_last_layer_of_the_lens_is_the_model_itself(executed):
 
 def test_the_result_shows_figure_answer_and_numbers_beside_chance(executed):
     shown = html(executed["experiment"])
-    assert shown.startswith('<div><img alt="Do heads look in fixed directions')
+    assert shown.startswith('<div><img alt="Do heads attend to fixed relative positions')
     assert "data:image/svg+xml;base64," in shown and "<th>by chance</th>" in shown
     assert re.fullmatch(r"\d\.\d\d, by chance .*\n", executed["figure"].outputs[0].text)
 

@@ -119,7 +119,8 @@ def commands():
             rows.append(f"| `{' '.join(words)}` | {about.help} |")
         elif name == component.NAMES[0]:
             short = ", ".join(f"`{other}`" for other in component.NAMES[1:])
-            rows.append(f"| `{' '.join(words)}`, {short} | which component did it: as `run` |")
+            which = "which component a prediction comes from; the same files as `run`"
+            rows.append(f"| `{' '.join(words)}`, {short} | {which} |")
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 

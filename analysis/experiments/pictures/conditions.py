@@ -1,4 +1,4 @@
-"""Do heads keep their offset when one patch is repeated, so that positions alone differ?
+"""Do heads keep their offset when one patch is repeated, so that only positions differ?
 
 The same heads under four inputs: pictures, their patches dealt to other places, one of its patches
 everywhere, and patches without positions. What remains of each head's attention, above uniform
