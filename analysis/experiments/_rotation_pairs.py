@@ -24,8 +24,12 @@ OFFSETS = profiles.offsets()
 LINES = (-3, -2, -1, 1, 2, 3)  # offsets, in tokens, whose angles are drawn
 
 
-def measure(model, run, head, text, documents, tokens, seed):
-    """Angles and strengths of all pairs [L H r], and the offset at which they fit best."""
+def measure(model, run, given, _):
+    """Angles and strengths of all pairs [L H r], and the offset at which they fit best.
+
+    Nothing of them is arbitrary, so that none of the options of a basis is read.
+    """
+    head, text, documents, tokens, seed = given
     layers = score_moves.layers(model)
     document_set = corpus.documents(model, text, max(documents, 2), tokens)
     options.at_least("documents", len(document_set), 2)
@@ -42,7 +46,7 @@ def measure(model, run, head, text, documents, tokens, seed):
     result |= {"layers": np.array(layers), "omega": omega, "angle_of_pairs": np.angle(c)}
     result["strength_of_pairs"] = abs(c)
     result["curve_of_heads"] = _curves(c, omega)
-    result["offset_of_heads"] = _highest(result["curve_of_heads"], causal)
+    result["offset_of_heads"] = highest(result["curve_of_heads"], causal)
     result["attention_of_heads"] = OFFSETS[attention.argmax(axis=-1)]
     result["directed"] = profiles.directed(attention, T, causal=causal)
     result["n_directed"] = result["directed"].sum()
@@ -64,7 +68,7 @@ def _curves(c, omega):
     return (c[..., None] * back).real.sum(axis=2)
 
 
-def _highest(curves, causal):
+def highest(curves, causal):
     """The key offset [...] of the highest value [... R] among those that the mask leaves."""
     seen = np.where(causal & (OFFSETS > 0), -np.inf, curves)
     return OFFSETS[seen.argmax(axis=-1)]
@@ -89,7 +93,7 @@ def _right(c, omega, r, seed):
         angles = rng.permuted(np.angle(of_heads), axis=1)
         mixed = abs(of_heads) * np.exp(1j * angles)
         curves = _curves(mixed[:, None], omega[layer])[:, 0]
-        by_angles.append(np.mean(_highest(curves, r["causal"]) == attention))
+        by_angles.append(np.mean(highest(curves, r["causal"]) == attention))
     shuffles = nulls.row_shuffles(offset, DEALS, seed)
     by_heads = nulls.distribution(lambda shuffled: np.mean(shuffled == attention), shuffles)
     by_chance = [np.quantile(x, QUANTILE) for x in (by_angles, by_heads)]

@@ -56,8 +56,10 @@ def alignment(
 
     sums = run.gather(measure, given, "cross-attention")
     n_steps = sums["steps"]
-    result = {"documents": len(given), "steps": int(n_steps), "heads": _names(model)}
-    result["layers"] = np.array([f"L{layer}" for layer in range(model.config.n_layers)])
+    L, H = model.config.n_layers, model.config.n_heads
+    result = {"documents": len(given), "steps": int(n_steps)}
+    result["heads"] = np.array([heads.name(*pair) for pair in np.ndindex(L, H)])
+    result["layers"] = np.array([f"L{layer}" for layer in range(L)])
     result["agree"] = sums["agree"] / n_steps
     result["entropy"] = sums["entropy"] / n_steps
     for name in ("diagonal", "diagonal_null"):
@@ -150,12 +152,6 @@ def _by_head(name, sums):
     result[f"{name}_mean"] = share[:, -1]
     result[f"{name}_mean_null"] = np.quantile(permuted[..., -1], nulls.CHANCE, axis=0)
     return result
-
-
-def _names(model):
-    """Names of all heads, one after another."""
-    cfg = model.config
-    return np.array([heads.name(i, j) for i in range(cfg.n_layers) for j in range(cfg.n_heads)])
 
 
 def _example(model, task, result):

@@ -48,8 +48,8 @@ def attention(
     target: what the decoder says of it; without one, its own greedy output
     """
     if model.encoder is not None:
-        said = _said(model, source, target)
-        return _of_source(model, head, show, side, said, seed)
+        measure = {"decoder": _of_decoder, "cross": _of_cross}[side]
+        return measure(model, _said(model, source, target), head, show, seed)
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
     _check_number(pairs)
@@ -89,12 +89,11 @@ def _best_offsets(model, document, pairs):
 def _measure(model, document, pairs, best, show, suffix):
     """Attention of the heads among the first tokens, and to their offsets over all of them."""
     patterns = _patterns(model, document, pairs)
-    by_offset = profiles.mean_attention(profiles.profile(patterns), len(document))  # [n R]
     pieces = np.array(corpus.labels(model, document[:show]))
     return {
         f"pattern{suffix}": patterns[:, :show, :show],
         f"pieces{suffix}": pieces,
-        f"at_offset{suffix}": by_offset[np.arange(len(best)), best],
+        f"at_offset{suffix}": _at_offsets(patterns, best),
     }
 
 
@@ -106,12 +105,6 @@ def _patterns(model, document, pairs):
 
 
 # of an encoder-decoder
-
-
-def _of_source(model, head, show, side, said, seed):
-    """The same of a decoder's attention to its own tokens, or to those of its source."""
-    measure = {"decoder": _of_decoder, "cross": _of_cross}[side]
-    return measure(model, said, head, show, seed)
 
 
 def _of_decoder(model, said, head, show, seed):
@@ -157,11 +150,9 @@ def _said(model, source, target):
     """A source and what is said of it: the target, or the model's own greedy output."""
     for name, text in (("source", source), ("target", target or "-")):
         formats.not_empty(text, f"--{name}")
-    return (
-        decoder_texts.forced(model, source, target)
-        if target
-        else decoder_texts.greedy(model, source)
-    )
+    if target:
+        return decoder_texts.forced(model, source, target)
+    return decoder_texts.greedy(model, source)
 
 
 def _all_patterns(model, said, point, edits=()):

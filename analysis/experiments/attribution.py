@@ -2,10 +2,10 @@
 
 In each document the log-probability of the likeliest word (of a hidden one, of the next), or class,
 is shared out to tokens and to heads: by gradient × input and by integrated gradients, beside what
-is lost when a part is taken away. N documents, T tokens, L layers, H heads. Order: the experiment,
-its parts; the words; the picture.
+is lost when a part is taken away. N documents, T tokens, L layers, H heads.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -62,7 +62,9 @@ def attribution(
     result["error"] = sums["error"].max()
     first = attributions.likeliest(model, document_set.first()[0])
     result["pieces"] = np.array(corpus.labels(model, first.tokens))
-    result["what"] = "a class" if model.config.task_head not in HEARD else _label(model, first)
+    result["what"] = "a class"
+    if model.config.task_head in HEARD:
+        result["what"] = corpus.labels(model, np.array([first.what]))[0]
     return result | _agreement(result, seed)
 
 
@@ -70,29 +72,18 @@ HEARD = "masked", "causal"
 ROWS = "integrated", "times_input", "ablated", "random"
 
 
-def _label(model, wanted):
-    """The piece that is predicted in the first document."""
-    return corpus.labels(model, np.array([wanted.what]))[0]
-
-
 def _of(model, random, wanted, absent):
     """Parts of one document, those of random weights for the same word, the largest error."""
     record, errors = {}, []
-    for part, measure in (("tokens", _tokens), ("heads", _heads)):
-        own, other = measure(model, wanted, absent), measure(random, wanted, absent)
+    measures = {"tokens": partial(attributions.of_tokens, baseline=absent)}
+    measures["heads"] = attributions.of_heads
+    for part, measure in measures.items():
+        own, other = measure(model, wanted), measure(random, wanted)
         record[f"{part}_random"] = other.integrated
         for way in ROWS[:3]:
             record[f"{part}_{way}"] = getattr(own, way)
         errors += [own.error, other.error]
     return record | {"error": np.array(max(errors))}
-
-
-def _tokens(model, wanted, absent):
-    return attributions.of_tokens(model, wanted, absent)
-
-
-def _heads(model, wanted, absent):
-    return attributions.of_heads(model, wanted)
 
 
 def _agreement(result, seed):
@@ -129,11 +120,6 @@ def _correlation(a, b):
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
     return np.corrcoef(scipy.stats.rankdata(a), scipy.stats.rankdata(b))[0, 1]
-
-
-def of_first(way):
-    """What each token of the first document adds, one way."""
-    return lambda r: r[f"tokens_{way}"][0]
 
 
 def _draw_heads(figure, r):
@@ -180,7 +166,7 @@ register(
     draw=column(
         row(
             bars(
-                *(Bar(of_first(way), *shown) for way, shown in SHOWN.items()),
+                *(Bar(f"tokens_{way}[0]", *shown) for way, shown in SHOWN.items()),
                 ticks="pieces",
                 legend={},
                 ylabel="nats of the log-probability of {what}",

@@ -5,9 +5,8 @@ W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotat
 Position is what the halves of the documents have in common at a place (maths/bases.py). Means are
 taken over the heads that carry positions. For a partial checkpoint, positions alone are read.
 
-N documents, L layers, H heads, T ordinary tokens, d width of a head, r bases, c columns drawn.
-Axis "side": queries, keys. Order: the experiment, sums over documents, measures, the head drawn;
-the words; the picture.
+N documents, L layers, H heads, T ordinary tokens, d width of a head, r bases, c columns drawn. Axis
+"side": queries, keys.
 """
 
 from typing import Annotated

@@ -14,8 +14,7 @@ A model that adds no table has nothing of its own to compare: its stream is corr
 sinusoids of the place, a basis. Its input tells no place, so what is asked is in which layers more
 of it shows than in a model with random weights.
 
-N documents, T places of ordinary tokens, D width, L layers, K components of the table. Order: the
-experiment, its parts; the words; the picture.
+N documents, T places of ordinary tokens, D width, L layers, K components of the table.
 """
 
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The attention of a head is turned by s tokens to either side, and all else in it
 was: its pattern is moved along the keys, which is exact whatever the head reads. A head of a deeper
 layer that reads what the turned one copied then looks elsewhere; one that reads positions does not.
 N documents, T tokens, A turned heads, L layers, H heads, R offsets.
-
-Order: the experiment, its parts; the words; the picture.
 """
 
 from typing import Annotated

@@ -61,19 +61,15 @@ def circuit(
         return dict(zip(KINDS, second_half.random(ordered, n, (seed, i))))
 
     drawn = run.gather(measured, range(random), "random circuits", keep=KINDS)
-    result = questions.likelier(
-        *(np.append(*x) for x in zip(_sides(first_half), _sides(second_half)))
-    )
+    clean = np.append(first_half.clean, second_half.clean)
+    result = questions.likelier(clean, np.append(first_half.corrupt, second_half.corrupt))
     result |= {"edges": n, "edges_of_model": n_edges}
-    result |= _carried(second_half, ordered, n, seed) | _beside(drawn)
+    result |= _carried(second_half, ordered, n, seed) | drawn
+    nears = [np.quantile(search.nearness(x), nulls.CHANCE) for x in drawn.values()]
+    result["near_null"] = max(nears)  # of the nearer kind
     for side, nodes in zip(("senders", "receivers"), zip(*ordered[:n])):
         result[side] = np.array([str(node) for node in nodes])
     return result | {"scores": scores[:n]}
-
-
-def _sides(trial):
-    """The measure of the clean texts and of the corrupt ones."""
-    return trial.clean, trial.corrupt
 
 
 def _carried(trial, ordered, n, seed):
@@ -87,12 +83,6 @@ def _carried(trial, ordered, n, seed):
     result["completeness"] = 1 - trial.faithfulness(ordered[n:])
     result["counts"] = np.array([*curve])
     return result | {"curve": np.array([*curve.values()])}
-
-
-def _beside(drawn):
-    """Random circuits, and what 99 % of them stay below, of the nearer kind."""
-    null = max(np.quantile(search.nearness(x), nulls.CHANCE) for x in drawn.values())
-    return drawn | {"near_null": null}
 
 
 def remaining(r):

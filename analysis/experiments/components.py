@@ -3,8 +3,7 @@
 The blog post on how the paper came about: principal and independent components of X were tried
 first, and those that look like positions came out near the input. Here they are compared with the
 columns of queries and keys. N documents, T tokens of each between its first and last, D width, L
-layers, H heads, n components, C series. Order: the experiment, the components, their shares; the
-words; the picture.
+layers, H heads, n components, C series.
 """
 
 from typing import Annotated, Literal
@@ -190,11 +189,6 @@ def _best_series(sums, best, N):
     return {"series": (total / N - mean) / deviation, "series_first": (first - mean) / deviation}
 
 
-def kind(r):
-    """What the components are."""
-    return KINDS[str(r["method"])]
-
-
 def where(r):
     """In which layers components look like positions."""
     near_input = bool(r["share"] > EXCESS + r["share_null"])
@@ -300,18 +294,19 @@ register(
         fact documents: documents read
     """,
     answer=Asks(
-        "largest share of variance due to position in one of {n} {kind} components of layer 0's "
-        "input",
+        "largest share of variance due to position in one of {n} {KINDS[method]} components of "
+        "layer 0's input",
         value="{share:.0%}",
         chance="{share_null:.0%}, documents moved; {share_random:.0%}, random weights",
         rule=Of("share", null=("share_null", "share_random"), enough=HALF),
     ),
-    says="The most position-like of the {n} {kind} components of X has {share:.0%} of its variance "
-    "explained by position in layer 0 (documents moved at random: {share_null:.0%}; with random "
-    "weights: {share_random:.0%}) and {share_last:.0%} in the last layer ({share_last_null:.0%}): "
-    "such components come out {where}. The best column of Q has {share_q:.0%} in layer 0, the best "
-    "of K {share_k:.0%}. Position explains more than half in {n_half} of the components of X, in "
-    "{n_half_q} of {shares_q[0].size} columns of Q and in {n_half_k} of K.",
+    says="The most position-like of the {n} {KINDS[method]} components of X has {share:.0%} of "
+    "its variance explained by position in layer 0 (documents moved at random: {share_null:.0%}; "
+    "with random weights: {share_random:.0%}) and {share_last:.0%} in the last layer "
+    "({share_last_null:.0%}): such components come out {where}. The best column of Q has "
+    "{share_q:.0%} in layer 0, the best of K {share_k:.0%}. Position explains more than half in "
+    "{n_half} of the components of X, in {n_half_q} of {shares_q[0].size} columns of Q and in "
+    "{n_half_k} of K.",
     least_documents=2,
     shares_passes=True,
 )

@@ -11,8 +11,7 @@ of set to zero: queries and keys are their means, and positions are off where no
 added.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
-I conditions, n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one
-document, its parts; the words; the picture.
+I conditions, n heads drawn, J columns drawn of each.
 """
 
 import numpy as np

@@ -5,8 +5,6 @@ was: a head that finds offset o by positions then attends to o - s, one that fin
 at o. Where no table is read, the keys are turned as s tokens further on (rotary), or the bias of a
 score is that of a distance s tokens longer (buckets, ALiBi). N documents, T tokens, n ordinary
 ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
-
-Order: the experiment, its parts; the words; the picture.
 """
 
 from typing import Annotated, Literal
@@ -55,16 +53,6 @@ def dial(
 EXACT = Each("layer_n_exact", out_of="layer_n_cells", enough=MOST, where="layer_n_cells")
 MOVED = {"keys": "keys", "queries": "queries", "both": "queries and keys together"}
 EXPECTED = {"keys": "o - s", "queries": "o + s", "both": "o still"}
-
-
-def moved(r):
-    """What reads moved positions."""
-    return MOVED[str(r["move"])]
-
-
-def where(r):
-    """Where heads that follow positions then look."""
-    return EXPECTED[str(r["move"])]
 
 
 def counts(r):
@@ -264,12 +252,12 @@ register(
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),
     says=[
-        "The positions of the {moved} of one layer are moved by s tokens. Heads that "
+        "The positions of the {MOVED[move]} of one layer are moved by s tokens. Heads that "
         "attended to offset o, counted at each shift: ",
         Rows(
-            "layer {layers}: {layer_n_exact} of {layer_n_cells} exactly at {where}, slope "
-            "{layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved by a "
-            "different amount: {layer_mean_weight_null:.2f})",
+            "layer {layers}: {layer_n_exact} of {layer_n_cells} exactly at {EXPECTED[move]}, "
+            "slope {layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved "
+            "by a different amount: {layer_mean_weight_null:.2f})",
             where="layer_n_cells",
             none="no head has a direction",
         ),

@@ -71,16 +71,11 @@ def extraction(
     result |= {"peak": followed[0], "is_peak": is_peak is not False}
     result["is_fast"] = result["followed"] >= spectra.lowest(T)
     result["kind"] = KINDS[is_peak, bool(result["is_fast"][0])]
-    result["peak_names"] = np.array([_name(f, T) for f in followed])
+    result["peak_names"] = np.array([f"{f} cycles ({T / f:.3g} tokens)" for f in followed])
     result |= _by_peak(result)
     result |= _contrasts(result)
     result |= _similarity(result)
     return result
-
-
-def _name(f, T):
-    """A frequency as the labels name it."""
-    return f"{f} cycles ({T / f:.3g} tokens)"
 
 
 def _measure(model, documents, followed, seed, run):
@@ -300,7 +295,8 @@ def _draw_maps(figure, r):
 def _draw_contrasts(axes, r, fast):
     """The contrast of the fast or of the slow peaks at every layer, with their nulls."""
     layers = np.arange(len(r["x"]))
-    axes.set(xlabel="layer", xticks=layers[:: -(-len(layers) // 16)], ylim=(0, 1.15 * _top(r)))
+    top = np.quantile(r["contrasts"][:, :3], 0.75, axis=0).max()
+    axes.set(xlabel="layer", xticks=layers[:: -(-len(layers) // 16)], ylim=(0, 1.15 * top))
     peaks = np.flatnonzero(r["is_fast"] == fast)
     kind = ("slow", "fast")[fast] + " peaks"
     names = " and ".join(str(name) for name in r["peak_names"][peaks])
@@ -313,11 +309,6 @@ def _draw_contrasts(axes, r, fast):
         axes.plot(beside, r["by_peak_null"][i], ":", color=color, linewidth=1)
     for peak in peaks:
         axes.plot(0, r["followed_q_null"][peak], "_", color=draw.VERMILION, markersize=16)
-
-
-def _top(r):
-    """The highest contrast that is drawn."""
-    return np.quantile(r["contrasts"][:, :3], 0.75, axis=0).max()
 
 
 def _draw_contrast(axes, x, contrasts, line, color):

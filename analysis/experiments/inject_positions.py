@@ -4,7 +4,7 @@ The position table enters a model once, with the words. Here it is added to the 
 each later layer, at several sizes: what the model predicts, how much of its attention every head
 gives to its own offset, and how much of the stream depends only on the position. Beside it rows of
 the table in random order, injected alike. N documents, T tokens, D width, S sizes, L layers, H
-heads. Order: the experiment, the words, the picture.
+heads.
 """
 
 import numpy as np
@@ -36,7 +36,8 @@ def inject_positions(
     """Loss, attention and positions in the stream when positions are added before every layer."""
     position_tables.check_head(model, "inject-positions")
     table = by_mechanism.of_model(model, TABLES)(model)
-    _check_layers(model)
+    if model.config.n_layers < 2:
+        raise NotApplicable("inject-positions needs two layers or more; this model has one")
     document_set = corpus.documents(model, text, documents, tokens, column=column)
     options.several(document_set)
     rows = table[: document_set.T]
@@ -70,12 +71,6 @@ TABLES = by_mechanism.entries(
     terms=f"nothing to inject: {EVERYWHERE} terms of the scores",
     none=f"nothing to inject: {by_mechanism.NO_PLACES}",
 )
-
-
-def _check_layers(model):
-    """Raise NotApplicable for a model of one layer, which has no later one."""
-    if model.config.n_layers < 2:
-        raise NotApplicable("inject-positions needs two layers or more; this model has one")
 
 
 def _centred(x):

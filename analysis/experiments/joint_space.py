@@ -78,7 +78,8 @@ def joint_space(
     """
     settings = joint_fit.How(distance, scope, products, weighted, words)
     ids, pieces = _encode(model, sentence, settings)
-    pairs = _pairs_of(sentence, model) if pairs == "auto" else pairs
+    if pairs == "auto":  # none for a model that looks only backward
+        pairs = "" if model.config.causal else PAIRS.get(sentence, "")
     marked = _parse_pairs(pairs, model, ids, pieces, settings)
     reduce = embed_2d.method(method)
     options.within("top", top, 0, _count_pairs(len(pieces), model.config.causal))
@@ -132,11 +133,6 @@ def _words(model, ids):
     decode = model.tokenizer.decode
     word = of_words.numbers(ids, decode)
     return word, of_words.names(ids, word, decode, model.tokenizer.pieces(ids))
-
-
-def _pairs_of(sentence, model):
-    """The pairs that are shown where none are given; "" for a model that looks only backward."""
-    return "" if model.config.causal else PAIRS.get(sentence, "")
 
 
 def _labels(model, ids, pieces, settings):
@@ -269,17 +265,13 @@ def _places(model, layers, others, shown, run):
         own = shown.points(layers[layer], head)
         T = own.shape[2]
         points = np.concatenate([own, *documents], axis=2)
-        if shown.reduce is not None:
-            points = np.array([_reduced(stage, shown) for stage in points])
+        if shown.reduce is not None:  # queries and keys together
+            flat = [shown.reduce(np.concatenate(stage), shown.seed) for stage in points]
+            points = np.reshape(flat, (*points.shape[:3], 2))
         for side, name in enumerate("qk"):
             result[f"{name}_plane"].append(points[:, side, :T])
             result[f"others_{name}"].append(points[:, side, T:])
     return {name: np.array(x, np.float64) for name, x in result.items()}
-
-
-def _reduced(vectors, shown):
-    """Queries and keys together in two columns: [2 T w] -> [2 T 2]."""
-    return np.reshape(shown.reduce(np.concatenate(vectors), shown.seed), (2, -1, 2))
 
 
 def _behind(model, others, shown, run):
@@ -321,7 +313,8 @@ def _pair_results(model, ids, pairs, shown):
     places = tuple(pairs.T)
 
     def use(layer):
-        before, after = _full_ranks(layer, shown)
+        stages = joint_fit.distances(layer, shown.settings, shown.fitted, shown.fitted)
+        before, after = (joint.ranks(full, layer.seen) for full, _ in stages)  # [H T T] each
         record = {"nearer": (after < before).sum(axis=0), "seen": layer.seen}
         record["ranks"] = np.array([ranks[:, *places] for ranks in (before, after)])
         record["attention"] = layer.pattern[:, *places]
@@ -340,12 +333,6 @@ def _pair_results(model, ids, pairs, shown):
     result["pair_attention"] = records["attention"][..., see].mean()
     result["pair_attention_null"] = (1 / count).mean()
     return result
-
-
-def _full_ranks(layer, shown):
-    """Ranks of the keys by distance in the full space, before and after: two of [H T T]."""
-    stages = joint_fit.distances(layer, shown.settings, shown.fitted, shown.fitted)
-    return [joint.ranks(full, layer.seen) for full, _ in stages]
 
 
 def plot(r):

@@ -5,8 +5,7 @@ and keys are means over documents at each place. Where a place enters by turning
 or by a bias on the scores, the kernel of the mean query and key is also known: a sum of cosines,
 slopes, or the stored bias. The model's own pass with mean queries and keys must give it.
 
-N documents, T tokens, L layers, H heads, R lags (positive: the key stands to the right). Order: the
-experiment, its parts; the words; the picture.
+N documents, T tokens, L layers, H heads, R lags (positive: the key stands to the right).
 """
 
 import numpy as np

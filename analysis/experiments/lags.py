@@ -5,8 +5,7 @@ fit is between positions. Attention is the softmax of the very scores whose lag 
 is nearly a tautology that the two agree, but not that positions make the peak.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
-n heads drawn, J of their d columns drawn. Order: the experiment, what is measured on one document,
-the comparison, the part of positions, the parts of columns; the words; the picture.
+n heads drawn, J of their d columns drawn.
 """
 
 from typing import Annotated

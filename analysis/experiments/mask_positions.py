@@ -279,7 +279,7 @@ def _results(measured, names, off, best, seed):
     result = {"conditions": names, "best": best, "documents": len(n), "n_tokens": int(n.sum())}
     result["losses"] = loss
     result["intervals"] = stats.bootstrap(sums, n, seed=seed).T
-    result["loss_null"] = _entropy(measured["counts"])
+    result["loss_null"] = stats.entropy(measured["counts"])
     result["hypothesis"] = apart[column[_name(LINEAR, "library-2023")]]
     result["hypothesis_null"] = apart[column[off]]
     by_convention = perplexities.by_convention(measured["costs"])
@@ -287,12 +287,6 @@ def _results(measured, names, off, best, seed):
     result["perplexities"] = np.array([*by_convention.values()])
     result |= _units(sums, n, [column[KEPT], column[off], column[best]])
     return result | _gains(sums, n, column[off], column[best], column[SHUFFLED], seed)
-
-
-def _entropy(counts):
-    """Loss of a guess by the frequencies of the tokens alone, in nats."""
-    p = counts[counts > 0] / counts.sum()
-    return -(p * np.log(p)).sum()
 
 
 def _units(sums, n, columns):

@@ -2,9 +2,8 @@
 
 Several models side by side, one row each: how sharply a head looks at one neighbour, how far heads
 look, how much of a token's place the stream holds, what the loss is without places, and in inputs
-of up to four times the trained length; whether heads follow moved keys, and depend on one
-band of waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
-Order: the experiment, its parts; the words; the picture.
+of up to four times the trained length; whether heads follow moved keys, and depend on one band of
+waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
 """
 
 import re
@@ -153,9 +152,12 @@ def _losses_of(r, i):
 
 def moves(r):
     """What the heads of each model do if keys are moved, or a band is left out: texts [n]."""
-    parts = _moves_of, _named_of, _notch_of
-    texts = [[part(r, i) for part in parts] for i in range(len(r["models"]))]
-    return ["; ".join(filter(None, of_model)) + "." for of_model in texts]
+    texts = []
+    for i in range(len(r["models"])):
+        moved = _sentence(r, i, "no_move", MOVES)
+        notched = _sentence(r, i, "no_notch", LOST)
+        texts.append("; ".join(filter(None, (moved, _named_of(r, i), notched))) + ".")
+    return texts
 
 
 MOVES = (
@@ -167,6 +169,7 @@ BY_KERNEL = (
     "where the kernel peaks at a head's offset: slope {slope_named:+.2f} ({slope_named_null:.2f}), "
     "{named:.0%} of {named_cells} cells exact (up to {named_null:.0%})"
 )
+WITHOUT = {"no_move": "Keys moved: {reason}", "no_notch": "one band out: {reason}"}
 LOST = "one band out: {lost:.0%} of {need} heads lose their direction ({lost_null:.0%})"
 CHANGE = "{change:+.2f} ({low:+.2f} to {high:+.2f}; signs at random up to {null:z.2f})"
 
@@ -176,12 +179,12 @@ def _filled_at(template, r, row):
     return filled(template, **{name: r[name][row] for name in re.findall(r"{(\w+)", template)})
 
 
-def _moves_of(r, i):
-    """What moved keys do in one model."""
-    row = _number(r, i, "no_move")
+def _sentence(r, i, reasons, template):
+    """The template of one model, or without its numbers why there are none."""
+    row = _number(r, i, reasons)
     if row is None:
-        return filled("Keys moved: {reason}", reason=label(str(r["no_move"][i])))
-    return _filled_at(MOVES, r, row)
+        return filled(WITHOUT[reasons], reason=label(str(r[reasons][i])))
+    return _filled_at(template, r, row)
 
 
 def _named_of(r, i):
@@ -190,14 +193,6 @@ def _named_of(r, i):
     if "by_kernel" not in r or name not in r["by_kernel"]:
         return ""
     return _filled_at(BY_KERNEL, r, r["by_kernel"].tolist().index(name))
-
-
-def _notch_of(r, i):
-    """What heads lose without one band in one model."""
-    row = _number(r, i, "no_notch")
-    if row is None:
-        return filled("one band out: {reason}", reason=label(str(r["no_notch"][i])))
-    return _filled_at(LOST, r, row)
 
 
 def _change(r, name, i):

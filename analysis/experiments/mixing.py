@@ -4,7 +4,6 @@ One vector of a layer's input is replaced, and the rows of what attention and th
 change are counted, in every layer for itself. Then how attention mixes: the entropy of each row of
 its pattern, and the rank of A V, all heads side by side. A row of the pattern weighs vectors as
 wholes: one weight multiplies all numbers of a value. N documents, T tokens, L layers, H heads.
-Order: the experiment, rows that change, entropy and rank; the words; the picture.
 """
 
 from functools import partial

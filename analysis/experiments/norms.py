@@ -2,8 +2,7 @@
 
 In the norm of an embedding, or in its direction: ridge regression predicts the place of a token
 from one and from the other, for rows of the position table and for embeddings of documents that it
-has not seen. S sources, T tokens, D width, N documents. Order: the experiment, sources, readouts,
-regression on rows and on documents; the words; the picture.
+has not seen. S sources, T tokens, D width, N documents.
 """
 
 from dataclasses import replace

@@ -5,8 +5,6 @@ and all else stays as it was. For comparison as much energy is taken evenly from
 and the band alone is left. Where queries and keys are turned, the pairs of features of one octave
 stand still, all pairs turn less, or all but the octave's stand still. N documents, T tokens, n
 ordinary ones, l layers, K bands, H heads, R offsets.
-
-Order: the experiment, its parts; the words; the picture.
 """
 
 from typing import Annotated

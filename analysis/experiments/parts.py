@@ -7,8 +7,7 @@ two arrays are multiplied as matrices; norms, activations and softmax take none.
 is no chance in them.
 In an encoder-decoder both stacks count, and cross-attention, for a source as long as the text.
 
-T tokens, S those of a source, n lengths, P parts. Order: the experiment, weights, multiply-adds,
-places; the words; the picture.
+T tokens, S those of a source, n lengths, P parts.
 """
 
 import math
@@ -70,7 +69,8 @@ def parts(model, run=UNSAVED, *, tokens: options.Tokens = 0):
     result["weights"] = np.array([by_weights[part] for part in COLORS])
     result["multiply_adds"] = np.array([by_pass[part] for part in COLORS])
     result["total"] = result["weights"].sum()
-    result["shared"] = by_pass[OUTPUT] > 0 and shares_embedding(model)
+    w = model.weights
+    result["shared"] = by_pass[OUTPUT] > 0 and np.shares_memory(w.W_U, w.W_E)
     result |= _in_layers(by_weights, by_pass) | overtaken(model)
     result["mechanisms"] = " + ".join(cfg.mechanisms)
     result["mask_orders"] = cfg.causal or any(cfg.windows)
@@ -101,11 +101,6 @@ def part_of(name):
     """The part to which an array of this name belongs."""
     stem = name[:-2] if name.startswith("ln") else name[2:]
     return PART_OF[stem]
-
-
-def shares_embedding(model):
-    """Whether the output's matrix is the word embedding."""
-    return np.shares_memory(model.weights.W_U, model.weights.W_E)
 
 
 def weights_by_part(model):

@@ -164,11 +164,6 @@ def _explained(table, seed):
     return result
 
 
-def last_of_all(r):
-    """The last row of the whole table."""
-    return r["rows"] - 1
-
-
 def read_for_words(r):
     """Of how many documents the words are."""
     n = r["words_documents"]
@@ -339,7 +334,7 @@ register(
     says=[
         When(
             "T != rows",
-            "Rows {first_row} to {last_row} of 0 to {last_of_all} alone, as a table of {T} rows. ",
+            "Rows {first_row} to {last_row} of {rows} alone, as a table of {T} rows. ",
         ),
         "The highest peak of {lowest} cycles or more is {peak:.3g}",
         When("peak_at", ", at {peak_at} cycles (a period of {peak_period:.3g} tokens)"),

@@ -79,7 +79,8 @@ def probe(
     result["documents"] = np.array([n_fit, n_choose, n_test])
     result["n_tokens"] = n_test * texts.size
     result["places"] = len(texts.before) + position_probe.binned(np.arange(texts.size))
-    result["error_on_null"] = _error_of_middle(texts.size)
+    from_middle = np.arange(texts.size) - (texts.size - 1) / 2
+    result["error_on_null"] = abs(from_middle).mean()
     result["eps"] = eps
     if eps and model.config.task_head in ("masked", "causal"):
         test = position_probe.Part(texts, n_fit + n_choose, len(texts))
@@ -157,11 +158,6 @@ def _parse_mask(name):
             f"--mask {name!r}: {error}; wanted names joined by commas, parameters after colons, "
             "as linear,window:8, or all"
         ) from None
-
-
-def _error_of_middle(n):
-    """Mean distance of n places from their middle."""
-    return abs(np.arange(n) - (n - 1) / 2).mean()
 
 
 def _headline(r, causal):

@@ -4,7 +4,6 @@ All three come from the same input, by different matrices. So matrices change th
 those of keys with those of values, of queries with those of keys or values; and the loss says what
 each is for. As controls, W_Q and W_K are turned together, which changes no product of theirs, and
 heads get the keys and values of the next head. N documents, T tokens, L layers, W ways.
-Order: the experiment, ways to change a layer, losses; the words; the picture.
 """
 
 import textwrap
@@ -73,7 +72,7 @@ def projections(
         models += [changed(model, ways[name], [layer]) for name in (MAIN, NEXT)]
 
     def measure(i, document):
-        costs = [_cost(x, document, i, every) for x in (model, *models)]
+        costs = [losses.total(x, document, every, i % every) for x in (model, *models)]
         return {"costs": np.array(costs)}
 
     sums = run.gather(measure, document_set, "documents", keep=("costs",))
@@ -140,15 +139,6 @@ def input_error(model, document):
             error = linear(X[w.index], W, b) - x
             errors.append(abs(error).max() / abs(x).max())
     return max(errors)
-
-
-def _cost(model, document, i, every):
-    """Sum of the losses of one document, and their number."""
-    if model.config.task_head == "masked":
-        costs = losses.masked(model, document, every=every, start=i % every)
-    else:
-        costs = losses.causal(model, document)
-    return costs.sum(), len(costs)
 
 
 def _rises(total, n, ways):

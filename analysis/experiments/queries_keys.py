@@ -4,8 +4,7 @@ Columns of Q = X U_Q and K = X U_K over positions in a few heads, where
 W_A = W_Q W_K^T = U_Q S U_K^T; the paper shows two columns of one head. Periodic columns are counted
 in all heads, as a share of a head's width. T tokens, D width, d width of a head, r columns of Q,
 L layers (of a partial checkpoint those with weights), H heads, n heads drawn, c columns drawn of
-each, R lags, positive to the right. Order: the experiment, its options and input, all heads, the
-heads drawn; the words; the picture.
+each, R lags, positive to the right.
 """
 
 import re
@@ -86,7 +85,8 @@ def queries_keys(
     result |= {"T": T, "show": show, "frequency": peaks[0], "bands": bands}
     asked = low or high
     result["band_names"] = np.array(["chosen" if asked else f"around {f} cycles" for f in banded])
-    result["left_out"] = np.array([f for f in peaks if not _is_inside(f, bands)], int)
+    is_inside = [any(low <= f <= high for low, high in bands) for f in peaks]
+    result["left_out"] = np.array(peaks, int)[~np.array(is_inside)]
     result["input"] = "positions" if documents is None else "text"
     result["lags"] = profiles.offsets(reach)
     result["causal"] = model.config.causal
@@ -136,11 +136,6 @@ def _bands(peaks, T, low, high):
         far = [f for f in peaks if max(f, peaks[0]) >= 2 * min(f, peaks[0])]
         banded += far[: SHOWN - 1]
     return banded, np.array([band(f, T, low, high) for f in banded])
-
-
-def _is_inside(f, bands):
-    """Whether a frequency lies in one of the bands [B 2]."""
-    return any(low <= f <= high for low, high in bands)
 
 
 def _columns(columns, r):

@@ -2,8 +2,7 @@
 
 Every word is followed by fillers and the position table is learned anew, all else frozen. A head
 that looked at the word before, one token back, has to look 1 + fillers tokens back: with the old
-queries and keys, and new positions. N documents, L layers, H heads, R offsets, S steps. Order: the
-experiment, its parts; the words; the picture.
+queries and keys, and new positions. N documents, L layers, H heads, R offsets, S steps.
 """
 
 from typing import Annotated

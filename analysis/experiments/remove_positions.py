@@ -1,9 +1,10 @@
 """Does the model still work without its position embeddings?
 
 Features with and without positions, and how well the model still predicts. N documents, T tokens, L
-layers, D width, C ways to take positions away, 1 + C with "kept" before them. Order: the
-experiment, one document, the sums of all; the words; the picture.
+layers, D width, C ways to take positions away, 1 + C with "kept" before them.
 """
+
+from functools import partial
 
 import numpy as np
 
@@ -61,7 +62,8 @@ def remove_positions(
     load = corpus.texts if whole else corpus.documents
     document_set = load(model, text, documents, tokens, column=column)
     options.several(document_set)
-    conditions = _conditions(model, names, seed)
+    tables = position_tables.tables(model, seed)
+    conditions = [None, *(position_tables.stand_in(tables[name]) for name in names)]
     stride = stride or model.config.n_ctx // 2
 
     def measure(i, document):
@@ -69,10 +71,8 @@ def remove_positions(
         sums, costs = _measure_features(model, document, conditions, stride)
         if model.config.task_head == "masked":
             start = i % min(every, len(ordinary))
-            costs = [
-                losses.masked(model, document, condition, every, start, stride=stride)
-                for condition in conditions
-            ]
+            hidden = partial(losses.masked, model, document, every=every, start=start)
+            costs = [hidden(condition, stride=stride) for condition in conditions]
         if model.config.task_head in position_tables.PREDICTS:
             sums["costs"] = perplexities.sums(costs)
             sums["counts"] = np.bincount(ordinary, minlength=model.config.n_vocab)
@@ -81,8 +81,8 @@ def remove_positions(
     stacked = ("n", "cosine", "other", "pairs", "nearer", "costs")
     sums = run.gather(measure, document_set, "documents", keep=stacked)
     result = {"documents": len(document_set), "stride": stride, "width": model.config.d_model}
-    result["left_out"] = sum(document_set.skipped.values()) if whole else 0
-    result["n_tokens"] = int(sums["n"].sum())
+    left_out = sum(document_set.skipped.values()) if whole else 0
+    result |= {"left_out": left_out, "n_tokens": int(sums["n"].sum())}
     result |= {"ways": np.array(names), "tables": np.array(["kept", *names])}
     result |= _cosines(sums, names) | _random(model.config.d_model, seed)
     if "costs" in sums:
@@ -105,12 +105,6 @@ def _names(ways):
             f"{', '.join(position_tables.WAYS)}, or all"
         )
     return [name for name in position_tables.WAYS if name in ("zero", *wanted)]
-
-
-def _conditions(model, names, seed):
-    """The condition of each table, after None for the model as it is."""
-    tables = position_tables.tables(model, seed)
-    return [None, *(position_tables.stand_in(tables[name]) for name in names)]
 
 
 def _check_stride(model, stride, whole):
@@ -345,18 +339,13 @@ def _draw_means(axes, r, top):
         axes.text(mean, top, f" mean {mean:.3f} ", va="top", ha=side, color=color)
 
 
-def by_table(r):
-    """The loss with each table."""
-    return np.r_[r["loss"], r["losses"]]
-
-
-def colors(r):
-    """The colours of the tables."""
-    return [position_tables.COLORS[name] for name in r["tables"]]
-
-
 LOSSES = bars(
-    Bar(by_table, None, colors, interval="loss_interval"),
+    Bar(
+        lambda r: np.r_[r["loss"], r["losses"]],
+        None,
+        lambda r: [position_tables.COLORS[name] for name in r["tables"]],
+        interval="loss_interval",
+    ),
     levels=(
         Line("loss_null", "null: frequencies of the tokens", "--", "black", 1),
         Line("loss_uniform", "all tokens equally likely", ":", "black", 1),

@@ -3,7 +3,7 @@
 How much of the residual stream is the position embedding, layer after layer, and what the norms do
 to its wave. The blog post writes a norm of "all else + P" as "all else + S P L", S and L diagonal:
 S P L is the position part of the stream. T tokens, D width, K points of the stream, C parts, R
-random tables, F frequencies. Order: the experiment, its parts; the words; the picture.
+random tables, F frequencies.
 """
 
 import numpy as np

@@ -7,7 +7,6 @@ frequencies with 0, A bins of angles, R key offsets (positive: to the right), n 
 L layers, H heads, G random bases, C heads compared; g [F n] is the amplitude at each frequency and
 angle, theta [n] are the angles. Where a place turns queries and keys, the angles are those of the
 turned pairs, and nothing is arbitrary.
-Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -15,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import Names, Part, Rows, When, column, draw, row
+from ..drawing import Bar, Names, Part, Rows, When, bars, column, draw, row
 from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
@@ -24,6 +23,7 @@ from ..measures import by_mechanism, heads, inputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from . import _rotation_pairs
+from ._rotation_pairs import highest
 
 TEXT = "text"  # what is read, or positions alone
 MEAN = "mean"  # of the maps from random bases
@@ -58,7 +58,6 @@ GAUGES = (
     "gauge_peaks_positions",
     "one_offset",
 )
-COLORS = draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.SKY  # of the heads
 
 
 class Conditions(NamedTuple):
@@ -108,11 +107,6 @@ class Drawn(NamedTuple):
     compare: int
 
 
-def _by_pairs(model, run, given, drawn):
-    """The angles of turned pairs, of which nothing is arbitrary."""
-    return _rotation_pairs.measure(model, run, *given)
-
-
 def _by_table(model, run, given, drawn):
     """Maps of queries and keys that read a table of positions."""
     head, text, documents, tokens, seed = given
@@ -127,10 +121,12 @@ def _by_table(model, run, given, drawn):
         T = document_set.T
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
     pairs = heads.select(head, model, document_set, run)
-    X = _read_input(model, document_set, T)
-    positions = {}
+    layers = inputs.layers(model)
+    alone = {layer: inputs.of_positions(model, layer, T).astype(float) for layer in layers}
+    X, positions = alone, {}
     if input == "text":
-        positions = {layer: _positions_alone(model, layer, T) for layer in X}
+        of_text = inputs.of_text(model, document_set.first()[0]).astype(float)
+        X, positions = dict(enumerate(of_text)), alone
     peaks, n_peaks = _find_peaks(inputs.reachable(model)[:T], seed)
     conditions = Conditions(model.config.causal, completion, gauge, peaks, seed)
     result = {"T": T, "D": model.config.d_model, "input": input, "completion": completion}
@@ -146,23 +142,10 @@ def _by_table(model, run, given, drawn):
 
 WAYS = by_mechanism.entries(
     table=_by_table,
-    rotary=_by_pairs,
+    rotary=_rotation_pairs.measure,
     bias="nothing to turn: a bias by distance turns no query",
     none=f"nothing to turn: {by_mechanism.NO_PLACES}",
 )
-
-
-def _read_input(model, document_set, T):
-    """Input {layer: X [T D]} in float64: of the first document, or without one of positions."""
-    if document_set is None:
-        return {layer: _positions_alone(model, layer, T) for layer in inputs.layers(model)}
-    X = inputs.of_text(model, document_set.first()[0]).astype(float)
-    return dict(enumerate(X))
-
-
-def _positions_alone(model, layer, T):
-    """Input [T D] of a layer if the stream held positions alone, in float64."""
-    return inputs.of_positions(model, layer, T).astype(float)
 
 
 def _find_peaks(table, seed):
@@ -257,40 +240,30 @@ def _compare_bases(x, rotations, conditions):
     excess = {name: _excess(of_basis, len(x)) for name, of_basis in maps.items()}
     fits = {name: _fits(of_basis, len(x)) for name, of_basis in maps.items()}
     for name, values in (("offsets", excess), ("filters", fits)):
-        result[name] = [_highest(values[basis].mean(axis=0), conditions.causal) for basis in maps]
-    by_basis = [_highest(values, conditions.causal) for values in excess[MEAN]]
+        result[name] = [highest(values[basis].mean(axis=0), conditions.causal) for basis in maps]
+    by_basis = highest(excess[MEAN], conditions.causal)
     _, counts = np.unique(by_basis, return_counts=True)
     return result | {"one_offset": counts.max() / len(by_basis)}, maps
 
 
+def _energy_by_offset(maps, T):
+    """Shares of the energy by key offset, minus Delta, own and expected: [G R] twice.
+
+    Expected are those with the angles of other frequencies, on average.
+    """
+    by_lag = [[of(*basis, T) for basis in maps] for of in (maths.by_lag, maths.expected_by_lag)]
+    return np.array(by_lag)[..., ::-1]
+
+
 def _excess(maps, T):
-    """Shares by key offset, minus Delta, above those with other frequencies' angles: [G R]."""
-    return np.array([_by_offset(*of_basis, T) - _expected(*of_basis, T) for of_basis in maps])
-
-
-def _by_offset(g, theta, T):
-    """Shares of the energy [R] at the key offsets, minus Delta."""
-    return maths.by_lag(g, theta, T)[::-1]
-
-
-def _expected(g, theta, T):
-    """Shares [R] at the key offsets with the angles of other frequencies, on average."""
-    return maths.expected_by_lag(g, theta, T)[::-1]
+    """Shares by key offset above those with other frequencies' angles: [G R]."""
+    own, expected = _energy_by_offset(maps, T)
+    return own - expected
 
 
 def _fits(maps, T):
     """The matched filter [G R] by key offset."""
     return np.array([maths.matched_filter(*of_basis, T) for of_basis in maps])
-
-
-def _highest(values, causal):
-    """The key offset with the highest value [R] among those that the mask leaves."""
-    return profiles.offsets()[_argmax_visible(values, causal)]
-
-
-def _argmax_visible(values, causal):
-    """Index of the highest value [... R] among the offsets that the mask leaves."""
-    return np.where(causal & (profiles.offsets() > 0), -np.inf, values).argmax(axis=-1)
 
 
 def _lay_out(maps, T, conditions):
@@ -344,18 +317,17 @@ def _offset_shares(maps, T, conditions):
 
     Of several maps the mean.
     """
-    share = np.mean([_by_offset(*of_basis, T) for of_basis in maps], axis=0)
-    expected = np.mean([_expected(*of_basis, T) for of_basis in maps], axis=0)
+    share, expected = _energy_by_offset(maps, T).mean(axis=1)
     excess = share - expected
-    best = _argmax_visible(excess, conditions.causal)
+    best = highest(excess, conditions.causal) + profiles.REACH
     result = {"share_by_offset": share, "dealt_by_offset": expected}
     result |= {"offset": profiles.offsets()[best], "share": share[best]}
     result |= {"share_null": expected[best], "excess": excess[best]}
     by_chance = _deal(maps, T, conditions) - expected
-    highest = by_chance[range(DEALS), _argmax_visible(by_chance, conditions.causal)]
-    result["excess_null"] = np.quantile(highest, QUANTILE)
+    places = highest(by_chance, conditions.causal) + profiles.REACH
+    result["excess_null"] = np.quantile(by_chance[range(DEALS), places], QUANTILE)
     result["filter_by_offset"] = _fits(maps, T).mean(axis=0)
-    result["filter_offset"] = _highest(result["filter_by_offset"], conditions.causal)
+    result["filter_offset"] = highest(result["filter_by_offset"], conditions.causal)
     return result
 
 
@@ -411,7 +383,7 @@ def _compare_all_heads(model, X, r, seed):
             W_Q, W_K = inputs.query_key(model, layer, number)
             query_part = factors.seen(X[layer], W_Q, W_K)
             maps = maths.maps(query_part, [maths.of_head(W_Q, W_K, "thin")])
-            best.append(_highest(_excess(maps, len(query_part))[0], model.config.causal))
+            best.append(highest(_excess(maps, len(query_part))[0], model.config.causal))
     offset = np.array(best).reshape(r["directed"].shape)
     attention, directed = r["attention_of_heads"], r["directed"]
     result = {"offset_of_heads": offset}
@@ -556,7 +528,8 @@ def _draw_heads(figure, r):
     drawn = TITLES[str(r["completion"])].format(n=r["bases"])
     grid[0, 0].set_title(f"{drawn}\n{_title_of_map(r, 0)}")
     _draw_periods(grid[0, 0], r)
-    _draw_deltas(grid[0, 2])
+    above = grid[0, 2].secondary_xaxis("top", functions=(np.negative, np.negative))
+    above.set_xlabel("Δ, shift of the waves (tokens)")
     for axes in grid[n - 1, :2]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
     grid[n - 1, 2].set_xlabel("offset of the key that fits (tokens)")
@@ -625,12 +598,6 @@ def _draw_periods(axes, r):
     periods = r["T"] / frequencies
     above.set_xticks(frequencies, [f"{p:.0f}" if p > 10 else f"{p:.1f}" for p in periods])
     above.set_xlabel("period (tokens)")
-
-
-def _draw_deltas(axes):
-    """The paper's shifts above an axis of key offsets."""
-    above = axes.secondary_xaxis("top", functions=(np.negative, np.negative))
-    above.set_xlabel("Δ, shift of the waves (tokens)")
 
 
 def _draw_gauge(axes, r, i):
@@ -709,24 +676,6 @@ def _draw_right(axes, r):
     line = {"color": "black", "linestyle": "--", "linewidth": 1, "label": "shuffled"}
     axes.plot(2 * [r["right_null"]], (-0.4, len(BASES) - 0.5), **line)
     axes.legend(loc="upper left", ncols=3, columnspacing=1, handlelength=1.2)
-
-
-def _draw_fit(axes, r):
-    """Variance of the keys that one rotation of the queries explains, beside that of noise."""
-    for i, value in enumerate(r["fit"]):
-        axes.bar(i, value, color=_color(i), width=0.6)
-        axes.plot([i - 0.4, i + 0.4], 2 * [r["fit_null"][i]], color="black", linewidth=1)
-    axes.set_xticks(range(len(r["heads"])), r["heads"])
-    axes.set(ylim=(0, 1), ylabel="variance explained")
-    axes.set_title(
-        f"keys explained by one rotation\nof queries; line: noise "
-        f"({r['T']} × {r['D']}: {r['fit_of_noise']:.2f})"
-    )
-
-
-def _color(i):
-    """Colour of head number i."""
-    return COLORS[i % len(COLORS)]
 
 
 OFFSETS = [
@@ -818,7 +767,19 @@ PAIRS = [
 
 OF_MAPS = column(
     Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
-    row(_draw_settled, _draw_right, _draw_fit, widths=(1, 1, 0.9), height=3.2),
+    row(
+        _draw_settled,
+        _draw_right,
+        bars(  # variance of the keys that one rotation of the queries explains
+            Bar("fit", None, null="fit_null"),
+            ticks="heads",
+            title="keys explained by one rotation\nof queries (dashes: noise)",
+            ylabel="variance explained",
+            ylim=(0, 1),
+        ),
+        widths=(1, 1, 0.9),
+        height=3.2,
+    ),
 )
 OF_PAIRS = Part(_rotation_pairs.paint, height=lambda r: 2.6 * len(r["heads"]) + 0.6)
 

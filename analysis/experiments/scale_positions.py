@@ -3,7 +3,7 @@
 The position table times 0, 1/4, 1/2, 1, 2 and 4, or the angles by which queries and keys are
 turned, or the bias by distance: what the model predicts, and how much of its attention every head
 gives to its own offset. Beside it the table's rows, or places, in random order, scaled alike. N
-documents, T tokens, S sizes, L layers, H heads. Order: the experiment, the words, the picture.
+documents, T tokens, S sizes, L layers, H heads.
 """
 
 from collections.abc import Callable

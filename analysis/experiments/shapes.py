@@ -1,10 +1,9 @@
 """Is a sentence compressed into one vector?
 
-The shape at every arrow of one pass, with the numbers of the sentence given: text, pieces,
-ids, rows of the embeddings, the points of a layer, logits, distribution. They are read off the
-trace of a real pass, so that they hold for every family. Of an encoder-decoder there are two lines
-of these, the source's and the target's. n steps; the letters of the axes are in LETTERS. Order: the
-experiment, its steps; the words; the picture.
+The shape at every arrow of one pass, with the numbers of the sentence given: text, pieces, ids,
+rows of the embeddings, the points of a layer, logits, distribution. They are read off the trace of
+a real pass, so that they hold for every family. Of an encoder-decoder there are two lines of these,
+the source's and the target's. n steps; the letters of the axes are in LETTERS.
 """
 
 import itertools
@@ -300,7 +299,9 @@ def plot(r):
         title = f"{label(stack)}{label(column)}{_repeated(r, *place)}"
         axes.set_title(title, fontweight="bold")
         for y, steps in enumerate(listed):
-            _draw_row(axes, r, y, steps)
+            wide = WIDE / len(steps) - 0.02 * (len(steps) > 1)
+            for x, i in zip(_lefts(steps), steps):
+                _draw_box(axes, r, i, (x, y), wide)
         _draw_arrows(axes, r, listed)
         _draw_sides(axes, r, listed)
     _draw_letters(panels[-1, -1], r, most[-1])
@@ -322,13 +323,6 @@ def _rows(r, stack, column):
         else:
             rows.append([i])
     return rows
-
-
-def _draw_row(axes, r, y, steps):
-    """The boxes of a row."""
-    wide = WIDE / len(steps)
-    for x, i in zip(_lefts(steps), steps):
-        _draw_box(axes, r, i, (x, y), wide - 0.02 * (len(steps) > 1))
 
 
 def _lefts(steps):

@@ -1,7 +1,6 @@
 """Does it matter where in its context window a text begins?
 
-What a model predicts when all positions are moved by k. N documents, T tokens, K shifts. Order: the
-experiment, its parts; the words; the picture.
+What a model predicts when all positions are moved by k. N documents, T tokens, K shifts.
 """
 
 from typing import Annotated
@@ -48,7 +47,7 @@ def shift(
         ordinary = document[document_set.ordinary(len(document))]
         start = i % min(every, len(ordinary))
         counts = np.bincount(ordinary, minlength=model.config.n_vocab)
-        costs = [_cost(model, document, start, every, way) for way in ways]
+        costs = [losses.total(model, document, every, start, **way) for way in ways]
         return {"counts": counts, "costs": np.array(costs)}
 
     sums = run.gather(measure, document_set, "documents", keep=("costs",))
@@ -77,15 +76,6 @@ def _ways(model, shifts, T, seed):
     tables = position_tables.tables(model, seed)
     ways += [{"condition": position_tables.stand_in(tables[name])} for name in AGAINST]
     return ways
-
-
-def _cost(model, document, start, every, way):
-    """Sum of the losses of one document, and their number."""
-    if model.config.task_head == "masked":
-        costs = losses.masked(model, document, every=every, start=start, **way)
-    else:
-        costs = losses.causal(model, document, **way)
-    return costs.sum(), len(costs)
 
 
 def _changes(total, n, shifts, seed):

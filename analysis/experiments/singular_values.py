@@ -32,7 +32,8 @@ def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed:
     by_chance = result.pop("shares_null")  # [L SUBSPACES H]
     result |= {"layers": np.array(layers), "n": components, "r": result["S"].shape[-1]}
     result["held"] = result["variance"][0]
-    result |= _ranks(result["ranks"], result["ranks_null"])
+    for name, of in (("rank", np.median), ("rank_least", np.min)):
+        result |= {name: of(result["ranks"]), f"{name}_null": of(result["ranks_null"])}
     result |= _position_shares(result["shares"], by_chance)
     i, head = np.unravel_index(result["shares"].argmax(), result["shares"].shape)
     result["share_head"] = heads.name(layers[i], head)
@@ -66,16 +67,6 @@ def _random_like(W, rng):
     return rng.standard_normal(W.shape) * norms / W[0].size ** 0.5
 
 
-def _ranks(ranks, ranks_null):
-    """Median and least effective rank: [L H] twice."""
-    return {
-        "rank": np.median(ranks),
-        "rank_null": np.median(ranks_null),
-        "rank_least": ranks.min(),
-        "rank_least_null": ranks_null.min(),
-    }
-
-
 def _position_shares(shares_by_head, by_chance):
     """Largest share, and means of the first and last layer: [L H], [L SUBSPACES H]."""
     most_by_chance = by_chance.max()
@@ -90,11 +81,6 @@ def _position_shares(shares_by_head, by_chance):
     result["share_last"] = shares_by_head[-1].mean()
     result["share_last_null"] = by_chance[-1].mean()
     return result
-
-
-def ends(r):
-    """The first and the last layer that have query and key weights."""
-    return r["layers"][[0, -1]]
 
 
 def above(r):
@@ -127,11 +113,6 @@ def _draw_layer(axes, r, layer):
     axes.plot(numbers, r["S_null"][layer], "--", color="black", linewidth=1.2, label=text)
     axes.set(xlim=(1, r["r"]), xlabel="number of the singular value")
     axes.set_title(f"layer {r['layers'][layer]}")
-
-
-def _height(r):
-    """Inches of the maps: a line for every layer."""
-    return max(2.4, 0.36 * len(r["S"]) + 1.2)
 
 
 register(
@@ -180,10 +161,11 @@ register(
         ),
     ),
     says="Half of the heads have an effective rank of at most {rank:.1f}, of {r} (random weights: "
-    "{rank_null:.1f}). Of the squared W_A of layer {ends[0]}, {share_first:.1%} lie between the "
-    "{n} principal components of positions, of that of layer {ends[-1]}, {share_last:.1%} (between "
-    "any {n} directions {share_first_null:.2%}). The head with the most is {share_head} with "
-    "{share:.1%}, {above} than {SUBSPACES} random subspaces reach in any head ({share_null:.1%}).",
+    "{rank_null:.1f}). Of the squared W_A of layer {layers[0]}, {share_first:.1%} lie between the "
+    "{n} principal components of positions, of that of layer {layers[-1]}, {share_last:.1%} "
+    "(between any {n} directions {share_first_null:.2%}). The head with the most is {share_head} "
+    "with {share:.1%}, {above} than {SUBSPACES} random subspaces reach in any head "
+    "({share_null:.1%}).",
     draw=column(
         Part(_draw_singular_values, height=3.3),
         row(
@@ -199,7 +181,7 @@ register(
                 colors="Oranges",
                 times=100,
             ),
-            height=_height,
+            height=lambda r: max(2.4, 0.36 * len(r["S"]) + 1.2),
         ),
     ),
     per_head=("ranks", "shares"),

@@ -4,7 +4,7 @@ Two interventions. The D dimensions are put in another order, together with the 
 that reads them and the columns of every one that writes them: then no head may notice, so no
 dimension has a place of its own. And what a layer's attention reads loses a slice of D/H
 dimensions, as many as a head has: if heads read slices, only one head changes. N documents, T
-tokens, L layers, H heads. Order: the experiment, order, slices; the words; the picture.
+tokens, L layers, H heads.
 """
 
 from dataclasses import replace
@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from minitx import forward
+from minitx import run as run_model
 from minitx.arrays import Layer, Weights
 
 from ..contract import Asks, Below, NotApplicable, options, register
@@ -51,9 +52,9 @@ def slices(
 
     def measure(i, document):
         rng = np.random.default_rng((seed, i))
-        plain = _patterns(model, document)
-        moved = [plain - _patterns(other, document) for other in others]
-        largest = [abs(x).max(axis=(-2, -1)) for x in moved]
+        patterns = [run_model(x, document, "pattern").stack("pattern") for x in (model, *others)]
+        plain, *changed = np.array(patterns, np.float64)[:, :, 0]  # [L H T T] each
+        largest = [abs(plain - x).max(axis=(-2, -1)) for x in changed]
         return {"reordered": np.array(largest), "moved": _without_slices(model, document, rng)}
 
     sums = run.gather(measure, document_set, "documents", keep=("reordered",))
@@ -89,19 +90,6 @@ def _axis_of(name, model):
     if name == "W_U" and model.weights.W_head is None:
         return 0
     return STREAM_AXIS.get(name)
-
-
-def _patterns(model, document):
-    """Attention of all heads on one document, in float64: [L H T T]."""
-    patterns = []
-
-    def hook(name, x, layer=None):
-        if name == "pattern":
-            patterns.append(x[0].astype(np.float64))
-        return x
-
-    forward(model, document, hook=hook)
-    return np.array(patterns)
 
 
 def _without_slices(model, document, rng):

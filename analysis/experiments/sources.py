@@ -10,8 +10,7 @@ Where places enter the scores position is what no word changes: the mean query a
 their places turn them, and the bias by distance; word is the rest of every query and key.
 
 N documents, T tokens, L layers, H heads, C sources, R lags (positive: the key stands to the right),
-n heads drawn, W bands of periods. Order: the experiment, what is measured on one document, its
-parts; the words; the picture.
+n heads drawn, W bands of periods.
 """
 
 import numpy as np
@@ -256,11 +255,16 @@ class TablePositions:
 
     def by_band(self, band, n):
         """Sums by lag of each pair of bands, the queries' and the keys': [W W H R]."""
-        return _by_band(self.sides, band, n)
+        banded = [[_in_bands(x, band, n) for x in side] for side in self.sides]
+        (q_even, k_even), (q_odd, k_odd) = banded
+        return (maths.lag_sums(q_even, k_odd, NEAR) + maths.lag_sums(q_odd, k_even, NEAR)) / 2
 
     def shuffled(self, order):
         """Sums by lag with the query positions in another order: [H R]."""
-        return _shuffled(self.sides, order)
+        (q_even, k_even), (q_odd, k_odd) = self.sides
+        even = maths.lag_sums(q_even[None, :, order], k_odd[None], NEAR)
+        odd = maths.lag_sums(q_odd[None, :, order], k_even[None], NEAR)
+        return (even + odd)[0, 0] / 2
 
     def scores(self):
         """Scores of positions, twice: [H T T]."""
@@ -287,29 +291,11 @@ def _both_ways(model, layer, x):
     return q * cfg.attn_scale(layer), k
 
 
-def _by_band(sides, band, n):
-    """Sums by lag of each pair of bands, the queries' and the keys': [W W H R]."""
-    banded = []
-    for side in sides:
-        banded.append([_in_bands(x, band, n) for x in side])
-    (q_even, k_even), (q_odd, k_odd) = banded
-    even, odd = maths.lag_sums(q_even, k_odd, NEAR), maths.lag_sums(q_odd, k_even, NEAR)
-    return (even + odd) / 2
-
-
 def _in_bands(x, band, n):
     """Queries or keys in n bands: [H T d] -> [n H T d]."""
     H, T, d = x.shape
     table = x.swapaxes(0, 1).reshape(T, H * d)
     return maths.in_bands(table, band, n).reshape(n, T, H, d).swapaxes(1, 2)
-
-
-def _shuffled(sides, order):
-    """Sums by lag with the query positions in another order: [H R]."""
-    (q_even, k_even), (q_odd, k_odd) = sides
-    even = maths.lag_sums(q_even[None, :, order], k_odd[None], NEAR)
-    odd = maths.lag_sums(q_odd[None, :, order], k_even[None], NEAR)
-    return (even + odd)[0, 0] / 2
 
 
 def _toeplitz(scores, visible, fit):

@@ -216,6 +216,18 @@ def gaps(model, tokens, condition=None, every=1, start=0):
     return surprisal(model, x[0, places], np.asarray(tokens)[places])
 
 
+def total(model, tokens, every=1, start=0, **way):
+    """Sum of the losses of a document [T], causal or masked by the model's head, and their number.
+
+    every, start: as in `masked`. way: condition and options of `forward`.
+    """
+    if model.config.task_head == "masked":
+        costs = masked(model, tokens, every=every, start=start, **way)
+    else:
+        costs = causal(model, tokens, **way)
+    return costs.sum(), len(costs)
+
+
 class HiddenAlone(NamedTuple):
     """Copies of a window in which one token each is hidden."""
 

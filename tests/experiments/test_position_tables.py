@@ -151,7 +151,7 @@ def test_rows_of_a_table_are_looked_at_by_range(bundled):
     assert (
         registry.get("positions")
         .says(second)
-        .startswith("Rows 128 to 255 of 0 to 255 alone, as a table of")
+        .startswith("Rows 128 to 255 of 256 alone, as a table of")
     )
     assert not registry.get("positions").says(whole).startswith("Rows")
     assert "rows 0 to 127" in registry.get("positions").answer(first).measure

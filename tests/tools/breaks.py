@@ -4138,8 +4138,8 @@ BREAKS = [
     Break(
         "the null of attribution has the model's weights",
         "analysis/experiments/attribution.py",
-        "measure(random, wanted, absent)",
-        "measure(model, wanted, absent)",
+        "measure(random, wanted)",
+        "measure(model, wanted)",
     ),
     Break(
         "an interrupt while a helper starts is lost",

@@ -44,6 +44,7 @@ TABLES = """
     analysis.experiments.mechanisms LOSSES
     analysis.experiments.mechanisms LOST
     analysis.experiments.mechanisms MOVES
+    analysis.experiments.mechanisms WITHOUT
     analysis.experiments.mechanisms WORDS
     analysis.experiments.rotation COUNTS
     analysis.experiments.rotation MEANS

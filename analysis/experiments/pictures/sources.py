@@ -93,13 +93,8 @@ def _covariances(q, k, shuffled=None):
     scores = sum(a @ b.swapaxes(1, 2) for a in q for b in k)
     centred = scores - scores.mean(axis=-1, keepdims=True)
     keys = k if shuffled is None else [k[0], shuffled, k[2]]
-    by_query = [[_sum(centred, a @ b.swapaxes(1, 2)) for b in keys] for a in q]
-    return np.array(by_query).transpose(2, 0, 1)
-
-
-def _sum(a, b):
-    """The sum of a head's products [H n n]."""
-    return (a * b).sum(axis=(1, 2))
+    products = np.array([[a @ b.swapaxes(1, 2) for b in keys] for a in q])  # [3 3 H n n]
+    return (centred * products).sum(axis=(3, 4)).transpose(2, 0, 1)
 
 
 register_of_pictures(
