@@ -74,18 +74,12 @@ def _headline(r):
 
 
 NUMBERS = """
-    note_correlation_narrow: correlation of products and cosine distances, its size, with the note's
-        own a from the narrowest range, mean of all heads
+    note_correlation_[narrow|wide]: correlation of products and cosine distances, its size, with the
+        note's own a from the [narrowest|widest] range, mean of all heads
         null: queries of each head rotated at random: arithmetic alone
-    note_correlation_wide: correlation of products and cosine distances, its size, with the note's a
-        from the widest range
-        null: queries rotated at random
-    note_gathered_narrow: spread of the queries in distances between the means of queries and keys,
-        a from the narrowest range
-        no null: it is compared with that of the widest range
-    note_gathered_wide: spread of the queries in such distances, a from the widest range: near 0 all
-        are at one place
-        no null: it is compared with that of the narrowest range
+    note_gathered_[narrow|wide]: spread of the queries in distances between the means of queries and
+        keys, a from the [narrowest range|widest range: near 0 all are at one place]
+        no null: it is compared with that of the [widest|narrowest] range
     note_effect_of_c: largest change of the note's correlation by any c
         no null: cosine distances do not change by c but for rounding
     note_plane_correlation: correlation of products and distances in the plane, with the c for which

@@ -55,7 +55,8 @@ def attention(
     _check_number(pairs)
     document = documents.first()[0]
     shuffled = documents.shuffled(0, document, seed)
-    best = _best_offsets(model, document, pairs)
+    by_offset = profiles.mean_attention(heads.head_profiles(model, document), len(document))
+    best = np.array([by_offset[pair].argmax() for pair in pairs])  # by_offset: [L H R]
     uniform = profiles.uniform(documents.T, model.config.causal)
     result = {"offset": profiles.offsets()[best]} | heads.named(pairs)
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
@@ -78,12 +79,6 @@ def _check_number(pairs):
     """Raise ValueError for more heads than a figure holds."""
     if len(pairs) > MOST:
         raise ValueError(f"--head names {len(pairs)} heads; a figure has at most {MOST}")
-
-
-def _best_offsets(model, document, pairs):
-    """Index [n] of the offset to which each head attends most."""
-    by_offset = profiles.mean_attention(heads.head_profiles(model, document), len(document))
-    return np.array([by_offset[pair].argmax() for pair in pairs])  # by_offset: [L H R]
 
 
 def _measure(model, document, pairs, best, show, suffix):
@@ -277,11 +272,8 @@ register(
         at_offset by heads: mean attention to the offset that a head attends to most, over the
             document
             null: uniform attention at that offset
-        at_offset_shuffled by heads: mean attention to that offset on the text with its tokens in
-            random order
-            no null: it is beside the attention on the text, and what uniform attention gives
-        at_offset_positions by heads: mean attention to that offset on positions alone (word
-            embeddings at zero)
+        at_offset_[shuffled|positions] by heads: mean attention to that offset on [the text with its
+            tokens in random order|positions alone (word embeddings at zero)]
             no null: it is beside the attention on the text, and what uniform attention gives
         fact offset by heads: the offset, in tokens, to which a head attends most
         strongest by heads: mean attention of cross-attention to the strongest source token of a

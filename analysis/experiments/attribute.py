@@ -57,8 +57,11 @@ def attribute(
     pieces = questions.read_by_heads(model, text, prefix)
     for name, part in HEADS.items():
         if (table.component == part).any():
-            result[name] = _summed(table, part, table.heads.shape)
-            result[f"{name}_places"] = _places(table, part, table.heads.shape, len(pieces[part]))
+            shape = table.heads.shape
+            result[name] = _added(table, part, shape, table.layer, table.head)
+            by_place = *shape, len(pieces[part])
+            of_places = _added(table, part, by_place, table.layer, table.head, table.place)
+            result[f"{name}_places"] = of_places
             result[f"{name}_pieces"] = pieces[part]
     del result["drawn"]
     result["target"] = _piece(model, target)
@@ -135,21 +138,12 @@ def _largest(r):
     return result | {"largest_part": r["parts"][i], "largest_part_null": r["parts_null"][i]}
 
 
-def _summed(table, part, shape):
-    """Parts of heads: [L H]."""
+def _added(table, part, shape, *where):
+    """Parts of heads [shape], those at one place, as columns of the table tell it, added up."""
     heads = np.zeros(shape)
     mine = table.component == part
-    np.add.at(heads, (table.layer[mine], table.head[mine]), table.logits[mine])
+    np.add.at(heads, tuple(column[mine] for column in where), table.logits[mine])
     return heads
-
-
-def _places(table, part, shape, T):
-    """Parts of heads by the place that they read: [L H T]."""
-    places = np.zeros((*shape, T))
-    mine = table.component == part
-    where = table.layer[mine], table.head[mine], table.place[mine]
-    np.add.at(places, where, table.logits[mine])
-    return places
 
 
 def tokens(r):

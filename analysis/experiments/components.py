@@ -56,7 +56,9 @@ def components(
     options.within("components", components, 1, most)
     inner = _inner(document_set)
     directions = {"x": METHODS[method](model, document_set, components, seed, run)}
-    directions |= _columns(model, components)
+    for name, U in zip("qk", inputs.qk_directions(model)):  # [L H D r]
+        of_heads = U.swapaxes(0, 1)[..., :components]
+        directions[name] = np.concatenate([*of_heads], -1)  # side by side: [L D C]
 
     def measure(index, document):
         shift = np.random.default_rng((seed, index)).integers(1, document_set.T)
@@ -137,14 +139,6 @@ def independent(model, document_set, n, seed, run, what="documents: components")
 
 
 METHODS = {"pca": principal, "ica": independent}
-
-
-def _columns(model, n):
-    """The first n columns of U_Q and of U_K of every head, side by side: [L D C] by name."""
-    columns = {}
-    for name, U in zip("qk", inputs.qk_directions(model)):  # [L H D r]
-        columns[name] = np.concatenate([*U.swapaxes(0, 1)[..., :n]], -1)
-    return columns
 
 
 def _series(X, directions, shift):

@@ -109,7 +109,8 @@ def _draw_lines(axes, r, i):
         axes.plot(x, r["expected"][i, shown, head], color="#BBBBBB", linewidth=3, zorder=0)
         apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
         attended = r["attended"][i, shown, head] + apart
-        style = _style(r, i, head) | {"label": _label(r, i, head) if number < LABELLED else None}
+        style = _style(r, i, head)
+        style["label"] = style["label"] if number < LABELLED else None
         axes.plot(x, attended, "o-", **style)
     exact, cells = r["layer_n_exact"][i], r["layer_n_cells"][i]
     slope = f"{r['layer_slope'][i]:+.2f}"
@@ -121,23 +122,17 @@ def _draw_lines(axes, r, i):
     axes.legend(**below, handlelength=1.2, columnspacing=0.8, borderpad=0)
 
 
-def _attention(r, i, head):
-    """A head's attention to its offset, mean over the documents, without a shift."""
-    wide = r["attention"].shape[-1] // 2
-    return r["attention"][i, len(r["shifts"]) // 2, head, r["offset"][i, head] + wide]
-
-
 def _style(r, i, head):
-    """The line of a head: the more attention it gives to its offset, the bolder."""
-    attention = _attention(r, i, head)
+    """The line of a head, the bolder the more attention it gives to its offset without a shift.
+
+    label: 'L0H3 -1: 0.97', with that attention, mean over the documents.
+    """
+    offset, wide = r["offset"][i, head], r["attention"].shape[-1] // 2
+    attention = r["attention"][i, len(r["shifts"]) // 2, head, offset + wide]
     style = {"linewidth": 0.7 + 1.7 * attention, "markersize": 2.5 + 2.5 * attention}
-    return style | {"alpha": 0.4 + 0.6 * attention, "color": _color(head, r["directed"].shape[1])}
-
-
-def _label(r, i, head):
-    """'L0H3 -1: 0.97': a head, its offset and its attention there."""
-    offset = draw.offset(r["offset"][i, head])
-    return f"{heads.name(r['layers'][i], head)} {offset}: {_attention(r, i, head):.2f}"
+    style |= {"alpha": 0.4 + 0.6 * attention, "color": _color(head, r["directed"].shape[1])}
+    name = heads.name(r["layers"][i], head)
+    return style | {"label": f"{name} {draw.offset(offset)}: {attention:.2f}"}
 
 
 def _color(i, n):

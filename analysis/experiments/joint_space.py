@@ -95,7 +95,8 @@ def joint_space(
     result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
     tokens, meanings = _labels(model, ids, pieces, settings)
     result |= {"labels": np.array(tokens), "meanings": np.array(meanings, str)}
-    result |= _names(shown)
+    result |= {"places": np.array(shown.heads), **names.named(shown.heads)}
+    result["scale"] = np.array([fitted["c"][place] for place in shown.heads])
     result |= _drawn(model, ids, others, shown, top, run)
     if note:
         turns = joint_fit.turns(seed, (*fitted["c"].shape, model.config.d_head))
@@ -218,13 +219,6 @@ class Shown(NamedTuple):
             drawn = joint.DISTANCES[self.settings.distance].drawn
             pairs = [map(drawn, pair) for pair in joint_fit.stages(layer, self.fitted)]
         return np.array([[x[head] for x in pair] for pair in pairs])
-
-
-def _names(shown):
-    """Number, names and scale of each head drawn."""
-    result = {"places": np.array(shown.heads), **names.named(shown.heads)}
-    result["scale"] = np.array([shown.fitted["c"][place] for place in shown.heads])
-    return result
 
 
 def _drawn(model, ids, others, shown, top, run):

@@ -470,13 +470,10 @@ register(
         order: the gain less its null: what the order of the keys is worth, in nats per token
             no null: 0 is, and its interval stands beside it
         fact order_interval by from, to: 95 % interval of what the order of the keys is worth
-        perplexity by as it is, without a mask, with the best mask: perplexity (masked models:
-            pseudo-), e to the mean loss per token
-            no null: the losses in another unit
-        bits by as it is, without a mask, with the best mask: mean loss in bits per token
-            no null: the losses in another unit
-        mean_perplexity by as it is, without a mask, with the best mask: perplexity (masked models:
-            pseudo-), mean over documents of e to each one's mean loss
+        [perplexity|bits|mean_perplexity] by as it is, without a mask, with the best mask:
+            [perplexity (masked models: pseudo-), e to the mean loss per token|mean loss in bits per
+            token|perplexity (masked models: pseudo-), mean over documents of e to each one's mean
+            loss]
             no null: the losses in another unit
         fact n_tokens: tokens predicted under each condition
         fact documents: documents measured

@@ -96,23 +96,18 @@ def _stack(measured, names, are_in, rows, label):
 
 
 def _longest(r):
-    """The change of the loss at the longest length, by itself."""
+    """The change of the loss at the longest length, by itself; what is kept at its upper end.
+
+    It is a share of what a model predicts better than the frequencies do.
+    """
     if "by_length" not in r:
         return {}
     names = "by_length", "by_length_null", "by_length_interval"
     result = {name.replace("by_length", "longest"): r[name][:, -1] for name in names}
-    return result | _kept(r["loss_frequencies"], r["loss_by_length"], result["longest_interval"])
-
-
-def _kept(by_frequencies, losses, interval):
-    """Share kept at the longest length of what a model predicts better than frequencies: [n].
-
-    From the upper end of the interval of the change.
-    """
-    learned = by_frequencies - losses[:, FACTORS.index(1)]
-    kept = 1 - interval[:, 1] / np.maximum(learned, verdict.NATS)
+    learned = r["loss_frequencies"] - r["loss_by_length"][:, FACTORS.index(1)]
+    kept = 1 - result["longest_interval"][:, 1] / np.maximum(learned, verdict.NATS)
     # the null: word frequencies alone
-    return {"learned": learned, "kept": kept, "kept_null": np.zeros(len(kept))}
+    return result | {"learned": learned, "kept": kept, "kept_null": np.zeros(len(kept))}
 
 
 def _pairs(r):
@@ -248,7 +243,9 @@ def plot(r):
     for i, row in enumerate(grid):
         _draw_bar(row[0], r, "sharp", i)
         _draw_bar(row[1], r, "reach", i)
-        _draw_probe(row[2], r, i)
+        r2 = r[f"r2_by_layer_{i}"]
+        _draw_curve(row[2], np.arange(len(r2)), r, "r2_by_layer", i)
+        row[2].set(ylim=(-0.15, 1.05), yticks=[0, 1])
         _draw_losses(row[3], row[4], r, i)
         _draw_follow(row[5], r, i)
         row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
@@ -281,12 +278,6 @@ def _draw_curve(axes, x, r, name, i):
     axes.fill_between(x, *ends.T, color=draw.BLUE, alpha=0.25, linewidth=0)
     axes.plot(x, values, "o-", color=draw.BLUE, markersize=3)
     axes.plot(x, null, color="black", linewidth=1.2)
-
-
-def _draw_probe(axes, r, i):
-    """R² by layer, and with shuffled places."""
-    _draw_curve(axes, np.arange(len(r[f"r2_by_layer_{i}"])), r, "r2_by_layer", i)
-    axes.set(ylim=(-0.15, 1.05), yticks=[0, 1])
 
 
 def _draw_losses(without, longer, r, i):
@@ -361,13 +352,12 @@ register(
     "mask. A long bar of the loss without positions means that the model needs them. The last "
     "chart falls or is flat if a mechanism generalizes beyond the training length, and rises if "
     "it does not. A learned table has no rows there: it is repeated from its start.",
-    published="ALiBi and T5's buckets generalize beyond the training length, sinusoids and "
-    "rotary positions do not (Press et al. 2022). Causal models without positions infer them "
-    "from the mask (Haviv et al. 2022) and generalize to longer inputs (Kazemnejad et al. 2023). "
-    "The fastest pairs of "
-    "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary positions "
-    "make training converge faster (Su et al. 2021; the paper gives a reason): this is not "
-    "measured here, since models are compared only at the end of training.",
+    published="ALiBi and T5's buckets generalize beyond the training length, sinusoids and rotary "
+    "positions do not (Press et al. 2022). Causal models without positions infer them from the "
+    "mask (Haviv et al. 2022) and generalize to longer inputs (Kazemnejad et al. 2023). The "
+    "fastest pairs of rotary models make heads that look at one neighbour (Barbero et al. 2024). "
+    "Rotary positions make training converge faster (Su et al. 2021; the paper gives a reason): "
+    "this is not measured here, since models are compared only at the end of training.",
     numbers="""
         sharp by models: attention of the sharpest head to one offset, not 0, on documents that
             were not used to choose it

@@ -191,11 +191,6 @@ def of_readout(i, name):
     return lambda r: r[name][:, i]
 
 
-def two_lines(r):
-    """The sources, their names broken to fit below the bars."""
-    return [str(name).replace(" ", "\n", 1) for name in r["sources"]]
-
-
 def _bar(i, name, color):
     """R² of readout number i."""
     results = (of_readout(i, result) for result in ("r2_interval", "r2_shuffled"))
@@ -238,12 +233,9 @@ register(
             position row, rows held out
             null: R² from the [norm|direction] of a position row, places shuffled, mean over ten
             splits
-        r2_norm_after: R² of the position predicted from the norm of what the first attention
-            reads, after a LayerNorm
-            null: R² from the norm of what the first attention reads, places shuffled
-        r2_direction_after: R² of the position predicted from the direction of what the first
-            attention reads
-            null: R² from the direction of what the first attention reads, places shuffled
+        r2_[norm|direction]_after: R² of the position predicted from the [norm|direction] of what
+            the first attention reads, after a LayerNorm
+            null: R² from the [norm|direction] of what the first attention reads, places shuffled
         fact r2_[norm|direction]_interval by from, to: 95 % interval of the R² from the
             [norm|direction] of word and position, documents resampled
         r2_norm_words: R² of the position predicted from the norm of words alone
@@ -275,7 +267,7 @@ register(
             _bar(0, "norm", draw.ORANGE),
             _bar(1, "direction", draw.SKY),
             _bar(2, "both", draw.GREY),
-            ticks=two_lines,
+            ticks=lambda r: [str(name).replace(" ", "\n", 1) for name in r["sources"]],
             null="null: places shuffled",
             ylabel="R² of the place, held out",
             ylim=(None, 1.02),

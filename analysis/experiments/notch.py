@@ -102,14 +102,12 @@ DIRECTED = [
     " Without any waves in their layer's positions, {n_need} of them lose it: they "
     "keep less than half of their attention at their offset.",
     When("n_need < n_directed", " The others do not read positions."),
-    " {n_lost} of these {n_need} "
-    "lose it without one band (with the same energy removed evenly from all frequencies: "
-    "{n_lost_null}). By period: ",
+    " {n_lost} of these {n_need} lose it without one band (with the same energy removed evenly "
+    "from all frequencies: {n_lost_null}). By period: ",
     Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),
     ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
-    "{kept_null:.2f}). One band alone is sufficient for {n_enough}; the best one keeps "
-    "{alone:.2f} on "
-    "average (without any waves: {alone_null:.2f}).",
+    "{kept_null:.2f}). One band alone is sufficient for {n_enough}; the best one keeps {alone:.2f} "
+    "on average (without any waves: {alone_null:.2f}).",
 ]
 
 register(

@@ -404,11 +404,9 @@ register(
         loss_zero: mean loss with the position table at zero, in nats per token (masked models:
             pseudo-loss)
             no null: the loss with positions has it
-        perplexity by tables: perplexity (masked models: pseudo-), e to the mean loss per token, by
-            what the position table is
-            no null: {OF_LOSS}
-        mean_perplexity by tables: perplexity (masked models: pseudo-), mean over documents of e to
-            each one's mean loss, by what the position table is
+        [perplexity|mean_perplexity] by tables: perplexity (masked models: pseudo-), [e to the mean
+            loss per token|mean over documents of e to each one's mean loss], by what the position
+            table is
             no null: {OF_LOSS}
         nearer: share of tokens whose features without positions are nearer to their own with
             positions than another token's are
@@ -422,12 +420,9 @@ register(
         fact random_bound: cosine below which 99.9 % of pairs of random vectors of this width stay
         loss_bits by tables: mean loss in bits per token, by what the position table is
             no null: {OF_LOSS}
-        fact loss_interval by tables: 95 % interval of the mean loss in nats, by what the position
-            table is
-        fact perplexity_interval by tables: 95 % interval of e to the mean loss per token, by what
-            the position table is
-        fact mean_perplexity_interval by tables: 95 % interval of the mean over documents of e to
-            each one's mean loss, by what the position table is
+        fact [loss|perplexity|mean_perplexity]_interval by tables: 95 % interval of [the mean loss
+            in nats|e to the mean loss per token|the mean over documents of e to each one's mean
+            loss], by what the position table is
         token_perplexity by tables: perplexity (masked models: pseudo-), mean over tokens of e to
             each one's loss, by what the position table is
             no null: {OF_LOSS}

@@ -319,11 +319,10 @@ def _whiskers(axes, versions, values, intervals, first=0):
 
 register(
     reviews,
-    look="Each row is a probe of its own, trained on features of that version of the model: a "
-    "task needs positions only where the bars on the right do not reach zero. Random weights "
-    "show what the words alone give to any network. Without positions a bidirectional model "
-    "cannot see the order of words at all, while a causal one still sees which words came "
-    "before.",
+    look="Each row is a probe of its own, trained on features of that version of the model: a task "
+    "needs positions only where the bars on the right do not reach zero. Random weights show what "
+    "the words alone give to any network. Without positions a bidirectional model cannot see the "
+    "order of words at all, while a causal one still sees which words came before.",
     published="Not measured: the slides leave it as work that needs training, and expect a task "
     "such as the classification of documents to need positions little.",
     figure="slides, outlook",

@@ -712,8 +712,7 @@ LINES = [
     " have a line of one shift and ",
     _count("bands", "compared.size"),
     " a horizontal band (each frequency rotated at random: {lines_null:.1%} and {bands_null:.1%} "
-    "of "
-    "them).",
+    "of them).",
     When(
         "n_compared",
         [

@@ -152,9 +152,8 @@ register(
         "{loss:.3f} nats per token changes most at {worst_at}: by {worst:+.3f} "
         "({worst_interval:to +.3f}), ",
         When("worst.abs > worst_null", "more than", "no more than"),
-        " chance produces from these documents in 99 of 100 cases ({worst_null:.3f}). Positions "
-        "at zero change it by {change_zero:+.3f}, and rows in random order by "
-        "{change_shuffled:+.3f}.",
+        " chance produces from these documents in 99 of 100 cases ({worst_null:.3f}). Positions at "
+        "zero change it by {change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
     ],
     draw=row(
         lines(

@@ -228,10 +228,9 @@ register(
         "With the {D} dimensions in another order, in every matrix that reads or writes them, no "
         "weight of attention changes by more than {reordered:.1g} (with the embeddings alone in "
         "that order: by up to {reordered_null:.2f}). Without a slice of {d_head} dimensions that "
-        "is another head's, {n_changed} of {n_heads} heads change: {others:.3f} of their "
-        "attention moves elsewhere on average, of {least_changed} the least ({least:.3f}). "
-        "Without their own slice it is {own:.3f}, without {d_head} dimensions drawn at random "
-        "{own_null:.3f}. ",
+        "is another head's, {n_changed} of {n_heads} heads change: {others:.3f} of their attention "
+        "moves elsewhere on average, of {least_changed} the least ({least:.3f}). Without their own "
+        "slice it is {own:.3f}, without {d_head} dimensions drawn at random {own_null:.3f}. ",
         When("kept", "{kept} do not change.", "Each head projects the whole stream."),
     ],
     draw=Part(_draw, height=5),

@@ -567,9 +567,8 @@ register(
             no null: the share that these waves hold has one
         position_share by heads: share of position × position in the peak of the scores
             null: 99 % quantile of that share over {SHUFFLES} shuffles of the query positions
-        c2p_share by heads: share of the content-to-position term in the peak (DeBERTa)
-            no null: terms sum to the whole exactly
-        p2c_share by heads: share of the position-to-content term in the peak
+        [c2p|p2c]_share by heads: share of the [content-to-position|position-to-content] term in the
+            peak[ (DeBERTa)|]
             no null: terms sum to the whole exactly
         long_waves by heads: share of position waves with periods of {LONG} tokens or more in the
             peak

@@ -4879,8 +4879,8 @@ BREAKS = [
     Break(
         "parts of heads are summed by their size",
         "analysis/experiments/attribute.py",
-        "np.add.at(heads, (table.layer[mine], table.head[mine]), table.logits[mine])",
-        "np.add.at(heads, (table.layer[mine], table.head[mine]), abs(table.logits[mine]))",
+        "np.add.at(heads, tuple(column[mine] for column in where), table.logits[mine])",
+        "np.add.at(heads, tuple(column[mine] for column in where), abs(table.logits[mine]))",
     ),
     Break(
         "writers are the heads that restore least",

@@ -200,8 +200,7 @@ register_of_pictures(
             to it above uniform attention, by input
             null: most heads that do with the grid's positions in any random order
         fact n_directed: heads whose attention to one offset, except their own patch, exceeds
-            {SHARP}
-            times uniform attention and their maximum with positions in random orders
+            {SHARP} times uniform attention and their maximum with positions in random orders
         fact n_heads: heads of the model
         fact documents: pictures read
     """,
@@ -219,8 +218,7 @@ register_of_pictures(
         "orders) on: {without_pictures}. Attention at the offset (down, to the right), in units of "
         "uniform attention, for {conditions}: {sharpest}.",
         "0 of {n_heads} heads look at an offset, except their own patch, with {SHARP} times "
-        "uniform "
-        "attention or more. The strongest for {conditions}: {sharpest}.",
+        "uniform attention or more. The strongest for {conditions}: {sharpest}.",
     ),
     draw=plot,
 )

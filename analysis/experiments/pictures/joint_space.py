@@ -155,11 +155,9 @@ register_of_pictures(
     numbers=[
         *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),
         """
-        by_row by heads: share of the keys' variance in the plane that is between rows of the first
-            picture, after
+        by_[row|column] by heads: share of the keys' variance in the plane that is between
+            [rows|columns] of the first picture, after
             null: 99 % quantile of {SHUFFLES} random orders of the grid's positions
-        by_column by heads: the same between columns
-            null: the same quantile
         """,
         *joint_summary.numbers("mrr_plane_mean", "mrr_plane_before_mean", "correlation_mean"),
         *joint_summary.numbers("closer_plane", "farther_plane", "same", "same_plane"),
