@@ -6210,4 +6210,22 @@ BREAKS = [
         "own <= max(foreign)",
         "own <= min(foreign)",
     ),
+    Break(
+        "lesson 22: any five directions are a pentagon",
+        "lessons/checks/lesson_22.py",
+        "np.allclose(gaps, 360 / N, atol=0.5)",
+        "True",
+    ),
+    Break(
+        "lesson 22: a bias that lets neighbours through counts as right",
+        "lessons/checks/lesson_22.py",
+        "abs(b + NEIGHBOUR) <= NEAR",
+        "b >= -NEIGHBOUR - NEAR",
+    ),
+    Break(
+        "lesson 22: a cost of half the right size counts as right",
+        "lessons/checks/lesson_22.py",
+        "np.isclose(given, wanted)",
+        "given <= wanted",
+    ),
 ]
