@@ -1,4 +1,4 @@
-"""Dates as people write them and as ISO writes them: the data of tiny-bart.
+"""Free-form dates and as ISO writes them: the data of tiny-bart.
 
 Every date comes with the place of its parts in the text, so that what copies them can be checked.
 

@@ -60,14 +60,20 @@ KNOWN = {  # name: (hub id, what it is for)
         "FacebookAI/xlm-roberta-base",
         "masked LM of 100 languages; RoBERTa's architecture",
     ),
-    "bart-base": ("facebook/bart-base", "English encoder-decoder, 6 + 6 layers; mends a text"),
+    "bart-base": (
+        "facebook/bart-base",
+        "English encoder-decoder, 6 + 6 layers; fills gaps in a text (denoising)",
+    ),
     "opus-mt-en-de": (
         "Helsinki-NLP/opus-mt-en-de",
         "Marian: translates English into German",
     ),
-    "t5-small": ("google-t5/t5-small", "T5: translates or sums up, as its source says"),
+    "t5-small": (
+        "google-t5/t5-small",
+        "T5: translates or summarizes; a prefix of its source names the task",
+    ),
     "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
-    TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
+    TOHOKU: (TOHOKU, "Japanese masked LM, for comparing languages"),
 }
 
 

@@ -1,7 +1,7 @@
 """What a bundled model reads where its user names no text: one that is of its own kind.
 
 A model that was trained on dates has nothing to say of prose, nor has one that knows a few words
-and continues what it has read before. All others read the sample.
+and repeats what it has read before. All others read the sample.
 """
 
 from pathlib import Path
@@ -20,8 +20,7 @@ OWN = {
 }
 IN_PAIRS = "alignment", "patch", "circuit"  # experiments that read what is said of a source, too
 SAID = {
-    DATES: "Any text that is read is dates as people write them, on which tiny-bart was not "
-    "trained.",
+    DATES: "Any text that is read is free-form dates, on which tiny-bart was not trained.",
     ROWS: "Any text that is read is rows of random words with pieces of them said again, on which "
     "tiny-induction was not trained.",
 }

@@ -1,7 +1,7 @@
 """Texts in the layouts that people have them in, one record at a time, of any size.
 
     sample          the held-out book that comes with the project
-    dates           400 dates as people write them, one a line, on which tiny-bart was not trained
+    dates           400 free-form dates, one a line, on which tiny-bart was not trained
     rows            200 rows of random words with pieces of each said again, one a line, on which
                     tiny-induction was not trained
     -               standard input, in one of the layouts of a .txt file

@@ -18,7 +18,7 @@ from minitx.weights import dates
 
 from . import formats
 
-DATES = "dates"  # stands for dates as people write them and as ISO writes them
+DATES = "dates"  # stands for free-form dates and as ISO writes them
 
 
 class Pair(NamedTuple):

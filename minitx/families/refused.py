@@ -13,7 +13,7 @@ class Refusal(NamedTuple):
     nearest: str  # a model type, or a checkpoint
 
 
-NARROW = "its embeddings have another width and a projection, which is not supported"
+NARROW = "its embeddings and its layers differ in width (a projection in between): not supported"
 UNTRIED = "it has not been tested against the reference library"
 BEFORE = "it is pre-norm, with a norm after the last layer"
 EXPERTS = "it has a mixture of experts: each token goes through a few of many MLPs"
@@ -22,7 +22,7 @@ OTHER_BLOCK = "its norms or its MLP are arranged differently from Llama"
 STATE = "it has a recurrent state instead of attention"
 MIXED = "some of its layers have a recurrent state instead of attention"
 ONE_NORM = "attention and MLP share one norm, which is supported only for GPT-J and Falcon"
-NEIGHBOURS = "its rotary pairs are adjacent features, which is supported only for GPT-J"
+NEIGHBOURS = "its rotary embedding pairs adjacent features, which is supported only for GPT-J"
 NEAR = "it has sparse attention: tokens see their neighbours and a few global tokens"
 APPROXIMATE = "it approximates attention"
 IMAGES = "it reads images, and a token has three positions"
@@ -36,14 +36,16 @@ REFUSED = {
     "bamba": Refusal(MIXED, "llama"),
     "big_bird": Refusal("it has block-sparse attention, with some random blocks", "bert"),
     "bigbird_pegasus": Refusal("it has block-sparse attention, with some random blocks", "bart"),
-    "bitnet": Refusal("its weights are ternary, and it has more norms", "llama"),
+    "bitnet": Refusal(
+        "its weights are ternary, and its attention and MLP have additional norms", "llama"
+    ),
     "blenderbot": Refusal(BEFORE, "bart"),
-    "chatglm": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
+    "chatglm": Refusal(f"{NEIGHBOURS}; it rotates only half of each head", "llama"),
     "codegen": Refusal(FUSED, "gptj"),
     "cohere": Refusal("it multiplies logits by a constant", "gptj"),
     "cohere2": Refusal("it multiplies logits by a constant", "gptj"),
     "ctrl": Refusal(UNTRIED, "gpt2"),
-    "beit": Refusal("its attention adds a bias for each distance of patches", "vit"),
+    "beit": Refusal("its attention adds a bias by relative position of patches", "vit"),
     "dbrx": Refusal(EXPERTS, "llama"),
     "deepseek_v2": Refusal(EXPERTS, "llama"),
     "deepseek_v3": Refusal(EXPERTS, "qwen3"),
@@ -64,10 +66,12 @@ REFUSED = {
     "gemma": Refusal(GEMMA, "llama"),
     "gemma3": Refusal("it reads images", "gemma3_text"),
     "gemma3n_text": Refusal(GEMMA, "llama"),
-    "glm": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
-    "glm4": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
+    "glm": Refusal(f"{NEIGHBOURS}; it rotates only half of each head", "llama"),
+    "glm4": Refusal(f"{NEIGHBOURS}; it rotates only half of each head", "llama"),
     "glm4_moe": Refusal(EXPERTS, "qwen3"),
-    "gpt_bigcode": Refusal("all heads share one head of keys and values", "gpt2"),
+    "gpt_bigcode": Refusal(
+        "multi-query attention: all heads share one set of keys and values", "gpt2"
+    ),
     "gpt_neo": Refusal("every other layer has local attention", "gpt2"),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
     "gpt_oss": Refusal(f"{EXPERTS}, and each head has a sink, a learned extra score", "llama"),

@@ -78,7 +78,9 @@ def loads():
     for model_type, family in FAMILIES.items():
         names = ", ".join(f"`{name}`" for name in family.heads)
         if family.encoder is not None and family.encoder.heads:
-            names += "; of an encoder alone " + ", ".join(f"`{x}`" for x in family.encoder.heads)
+            names += "; for an encoder-only model " + ", ".join(
+                f"`{x}`" for x in family.encoder.heads
+            )
         rows.append(f"| `{model_type}` | {names} |")
     return "\n".join(["| model_type | task heads |", "|---|---|", *rows])
 

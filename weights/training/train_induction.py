@@ -1,4 +1,4 @@
-"""Makes tiny-induction, a GPT-2 of two layers that continues what it has read before.
+"""Makes tiny-induction, a GPT-2 of two layers that repeats sequences it has read before.
 
     python -m minitx.weights.training.train_induction --out FOLDER
 

@@ -1,4 +1,4 @@
-"""Makes tiny-vit, a ViT that tells where a circle stands beside a square.
+"""Makes tiny-vit, a ViT that classifies where a circle is relative to a square.
 
     python -m minitx.weights.training.train_vit --out FOLDER
 
