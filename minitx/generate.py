@@ -1,7 +1,7 @@
 """Continue texts with a language model, token after token over a cache."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,43 +11,9 @@ from .beams import Width, search
 from .cache import Cache
 from .constraints import constraints, until
 from .inputs import Ids, Texts, source_arguments
-from .kernels import softmax_
 from .model import forward, logits
 from .prompts import check_generates, check_room, read_prompts
-
-
-class Sampling(NamedTuple):
-    """How the next token is drawn from its logits; see `generate`."""
-
-    temperature: float = 0.0
-    top_k: int | None = None
-    top_p: float | None = None
-
-    def check(self, n):
-        """Raises ValueError for values out of range; n: new tokens."""
-        k = 1 if self.top_k is None else self.top_k
-        p = 1 if self.top_p is None else self.top_p
-        whole = all(isinstance(x, int | np.integer) for x in (n, k))
-        if not (whole and n >= 0 and self.temperature >= 0 and k >= 1 and 0 < p <= 1):
-            raise ValueError(
-                f"n={n}, temperature={self.temperature}, top_k={self.top_k}, top_p={self.top_p}; "
-                "wanted n >= 0, temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole"
-            )
-
-    def draw(self, y, rng):  # [B V] -> [B]
-        """A token for each row of logits."""
-        if self.temperature == 0:
-            return y.argmax(axis=-1)
-        order = np.argsort(-y, axis=-1, kind="stable")[:, : self.top_k]
-        likeliest = np.take_along_axis(y, order, axis=-1).astype(np.float64)
-        p = softmax_(likeliest / self.temperature)
-        if self.top_p is not None:
-            before = np.cumsum(p, axis=-1) - p
-            p[before >= self.top_p] = 0
-        cumulative = np.cumsum(p, axis=-1)
-        target = rng.random((len(p), 1)) * cumulative[:, -1:]
-        rank = (cumulative < target).sum(axis=-1, keepdims=True)
-        return np.take_along_axis(order, rank, axis=-1)[:, 0]
+from .sampling import Sampling
 
 
 def generate(

@@ -25,6 +25,8 @@ SAID = {
     "tiny-induction was not trained.",
 }
 
+TRAINED = {DATES: "dates alone", ROWS: "rows of random words alone"}
+
 
 def with_own(experiment, model, given):
     """The options given, and those that the model has by itself.
@@ -48,6 +50,16 @@ def _of(model):
         return {}
     folder = Path(model.tokenizer.folder).resolve()
     return OWN.get(folder.name, {}) if folder.parent == local.BUNDLED.resolve() else {}
+
+
+def sentence(model):
+    """The text of its own kind that a bundled model reads first; None for one that reads prose."""
+    return _of(model).get("sentence")
+
+
+def trained_on(model):
+    """What a bundled model was trained on, in words; "" for one that reads prose."""
+    return translated(TRAINED.get(_of(model).get("text"), ""))
 
 
 def says(options):

@@ -7,10 +7,11 @@ model, tokens, edits, trace.
 from typing import NamedTuple
 
 from minitx import Model
+from minitx.sampling import Sampling
 
 from ..measures import decoder_texts, losses
 from ..pages import of_pictures
-from . import interventions, validation
+from . import guesses, interventions, validation
 from .place import PREFIX, Place, place, stack_of
 
 
@@ -56,6 +57,7 @@ class Given(NamedTuple):
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     hidden: tuple = ()  # places of a masked model's text where the mask token stands
     shown: Shown | None = None  # what is printed
+    sampling: Sampling | None = None  # of a causal model: how the next token is drawn
 
     @property
     def is_picture(self):
@@ -78,11 +80,25 @@ def code(changes, given):
     if given.shown:
         lines += given.shown.lines()
     imports = ["import numpy as np", "", "import minitx"]
+    if given.sampling:
+        imports.append("from minitx.sampling import Sampling")
+        lines += _next(given.sampling)
     if given.is_picture:
         imports.append("from minitx.weights import shapes")
     for change in changes.records():
         imports += change.imports
     return "\n".join([*imports, "", *lines]) + "\n"
+
+
+def _next(sampling):
+    """The likeliest next tokens, as the page shows them."""
+    options = [
+        f"{name}={value!r}" for name, value in sampling._asdict().items() if value is not None
+    ]
+    draw = f"Sampling({', '.join(options)})"
+    yield f'ids, p = {draw}.probabilities(trace["logits"][:, -1])  # as minitx.generate draws'
+    yield f"best = zip(model.tokenizer.pieces(ids[0, :{guesses.SHOWN}]), p[0].round(3).tolist())"
+    yield "print([(piece, p) for piece, p in best if p > 0])"
 
 
 def _reading(given):

@@ -36,24 +36,31 @@ def logits(model, tokens, request, edits):
     return minitx.logits(model, x)[0]
 
 
-def probabilities(y, temperature):
-    """softmax(y / temperature) of logits [n V] in float64; at 0 all on the largest."""
+def probabilities(y, sampling):
+    """Of logits [n V], in float64, as a Sampling of `minitx.generate` draws from them: [n V].
+
+    softmax(y / temperature), 0 for what top_k and top_p leave out; at temperature 0 all on the
+    largest.
+    """
     y = np.asarray(y, np.float64)
-    if temperature == 0:
-        return (np.arange(y.shape[-1]) == y.argmax(axis=-1)[:, None]).astype(np.float64)
-    return softmax_((y - y.max(axis=-1, keepdims=True)) / temperature)
+    if sampling.temperature > 0 and sampling.top_k is None and sampling.top_p is None:
+        return softmax_((y - y.max(axis=-1, keepdims=True)) / sampling.temperature)
+    ids, kept = sampling.probabilities(y)
+    p = np.zeros_like(y)
+    np.put_along_axis(p, ids, kept, axis=-1)
+    return p
 
 
 def beside(model, tokens, request, outputs):
     """For each place the likeliest tokens of every run, and what stood or was said there.
 
-    outputs: logits [n V] of each run. Returns {"kind", "temperature", "places": [...]}.
+    outputs: logits [n V] of each run. Returns {"kind", "places": [...]}.
     """
     rows = places(model, tokens, request.hidden)
-    by_run = [probabilities(y, request.temperature) for y in outputs]
+    by_run = [probabilities(y, request.sampling) for y in outputs]
     shown = [_place(model, n, i, by_run, tokens) for i, n in enumerate(rows)]
     kind = "said" if model.encoder is not None else model.config.task_head
-    return {"kind": kind, "temperature": request.temperature, "places": shown}
+    return {"kind": kind, "places": shown}
 
 
 def _place(model, n, i, by_run, tokens):
@@ -67,8 +74,9 @@ def _place(model, n, i, by_run, tokens):
 
 
 def _likeliest(model, p):
-    """The most probable tokens [V] -> [[id, piece, probability]]."""
+    """The most probable tokens [V] -> [[id, piece, probability]]; of those that are possible."""
     best = np.argsort(-p, kind="stable")[:SHOWN]
+    best = best[p[best] > 0]
     return [[int(t), piece, float(p[t])] for t, piece in zip(best, _pieces(model, best))]
 
 
@@ -76,9 +84,14 @@ def _pieces(model, ids):
     return model.tokenizer.pieces(ids)
 
 
+def continues(model):
+    """Whether a model goes on with a text."""
+    return model.encoder is None and model.config.task_head == "causal"
+
+
 def check_continues(model):
     """Raise ValueError for a model that does not go on with a text."""
-    if model.encoder is not None or model.config.task_head != "causal":
+    if not continues(model):
         what = (
             "an encoder-decoder" if model.encoder else f"a model with head {model.config.task_head}"
         )
@@ -87,7 +100,7 @@ def check_continues(model):
         )
 
 
-def draw(y, temperature, seed):
+def draw(y, sampling, seed):
     """The next token of a causal model from its logits [1 V]; the same seed draws the same."""
-    p = probabilities(y, temperature)[0]
+    p = probabilities(y, sampling)[0]
     return int(np.random.default_rng(seed).choice(len(p), p=p / p.sum()))

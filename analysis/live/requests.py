@@ -3,11 +3,15 @@
 import math
 from dataclasses import dataclass, fields, replace
 
+from minitx.sampling import Sampling
+
+from . import validation
 from .changes import Changes
 
 LONGEST = 20_000  # letters of a text: more than any model here reads
 HIDDEN = 512  # places, at most, where a mask token stands
 TEMPERATURES = 0.0, 10.0
+MOST_K = 1_000_000  # tokens, at most, among which one is drawn: more than any vocabulary has
 NOTHING = Changes()
 
 
@@ -22,7 +26,9 @@ class RunRequest:
     hidden: tuple = ()  # places of tokens that a masked model does not see
     changes: Changes = NOTHING
     null: bool = False
-    temperature: float = 1.0
+    temperature: float = 1.0  # this and the next two as `minitx.generate` takes them
+    top_k: int | None = None
+    top_p: float | None = None
 
     @classmethod
     def of(cls, values, names):
@@ -50,12 +56,22 @@ class RunRequest:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r:.80}; wanted true or false")
         _places(self.hidden)
-        _temperature(self.temperature)
+        _number("temperature", self.temperature, *TEMPERATURES)
+        if self.top_k is not None:
+            validation.whole("top_k", self.top_k, 1, MOST_K)
+        if self.top_p is not None:
+            _number("top_p", self.top_p, 0.01, 1.0)
+
+    @property
+    def sampling(self):
+        """How the next token is drawn."""
+        return Sampling(self.temperature, self.top_k, self.top_p)
 
     @property
     def as_is(self):
         """The same without changes: what is computed once for all of them."""
-        return replace(self, changes=NOTHING, null=False, temperature=1.0)
+        drawn = {"temperature": 1.0, "top_k": None, "top_p": None}
+        return replace(self, changes=NOTHING, null=False, **drawn)
 
     @property
     def by_chance(self):
@@ -87,9 +103,8 @@ def _places(places):
         raise ValueError(f"hidden is {places!r:.80}; wanted a list of at most {HIDDEN} positions")
 
 
-def _temperature(value):
-    """Raise ValueError unless it is a number within TEMPERATURES."""
-    least, most = TEMPERATURES
+def _number(name, value, least, most):
+    """Raise ValueError unless it is a number from least to most."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not (math.isfinite(value) and least <= value <= most):
-        raise ValueError(f"temperature is {value!r:.80}; wanted a number from {least} to {most}")
+        raise ValueError(f"{name} is {value!r:.80}; wanted a number from {least} to {most}")

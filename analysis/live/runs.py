@@ -85,6 +85,7 @@ class Runs:
         of_source = request.changes.stack == "encoder"
         curve = request.changes.curve(model, len(tokens.source if of_source else tokens.ids))
         values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
+        values["source"] = None if tokens.source is None else len(tokens.source)
         values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
         values["curve"] = None if curve is None else curve.tolist()
         outputs = [self.outputs(each) for each in requests.values()]
@@ -129,6 +130,8 @@ class Runs:
         given = {"target": request.target, "hidden": request.hidden}
         if shown is not None:
             given["shown"] = as_python.Shown.of(shown, model)
+        if guesses.continues(model):
+            given["sampling"] = request.sampling
         return request.changes.code(model, request.text, request.model, **given)
 
     def following(self, request, seed, token=None):
@@ -137,7 +140,7 @@ class Runs:
         guesses.check_continues(model)
         wanted = request.changed if request.changes else request.as_is
         if token is None:
-            token = guesses.draw(self.outputs(wanted), request.temperature, seed)
+            token = guesses.draw(self.outputs(wanted), request.sampling, seed)
         return model.tokenizer.decode([*tokens.ids, token])
 
     # each is kept for the last requests

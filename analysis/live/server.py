@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from ..contract import own_texts
 from ..pages import explore
 from ..texts import corpus
 from . import atlases, guard, patching
@@ -188,7 +189,7 @@ def _model_facts(model):
         sizes[stack] = {"layers": of.n_layers, "heads": of.n_heads, "causal": of.causal}
         sizes[stack]["longest"] = of.n_ctx if of.n_pos else None
     reads = {"picture": cfg.picture is not None}
-    reads["first"] = PICTURE if reads["picture"] else TEXTS[0]
+    reads["first"], reads["trained_on"] = first_text(model), own_texts.trained_on(model)
     return {"type": cfg.model_type, "head": cfg.task_head, "stacks": sizes} | reads
 
 
@@ -204,7 +205,7 @@ def serve(runs, port, text=None, with_browser=True):
     with listening(port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{HOST}:{port}/"
-        text = first_text(runs) if text is None else text
+        text = first_text(runs.models[runs.names[0]]) if text is None else text
         atlas = atlases.Atlases(runs.names, text)
         application = app(runs, port, text, atlas)
         print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
@@ -226,11 +227,15 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def first_text(runs):
-    """The first of TEXTS that the first model can read and spell, or else the first of all."""
-    model = runs.models[runs.names[0]]
+def first_text(model):
+    """A picture, the model's own text, or the first of TEXTS that it can read and spell.
+
+    Where it can spell none, the first of all.
+    """
     if model.config.picture is not None:
         return PICTURE
+    if (own := own_texts.sentence(model)) is not None:
+        return own
     reader = model.encoder or model
     for text in TEXTS:
         ids = reader.tokenizer.encode(text)

@@ -469,6 +469,7 @@ ASSETS = {  # gap in explore.html: the file that fills it as it stands
 PROGRAM = (
     "language.js",
     "data.js",
+    "align.js",
     "colours.js",
     "attention.js",
     "draw.js",
@@ -479,6 +480,7 @@ PROGRAM = (
     "heads.js",
     "joint.js",
     "lines.js",
+    "layer.js",
     "columns.js",
     "matrix.js",
     "offsets.js",
@@ -490,6 +492,7 @@ PROGRAM = (
     "stream.js",
     "pushes.js",
     "writers.js",
+    "flow.js",
     "views.js",
     "address.js",
     "explore.js",

@@ -13,6 +13,7 @@ from scipy.stats import chi2
 
 import minitx
 from minitx.kernels import softmax_
+from minitx.sampling import Sampling
 
 CAUSAL = ["gpt2-causal", "gpt2-inverse-layer", "gpt2-unscaled", "gpt2-untied", "gpt2-bare"]
 
@@ -245,6 +246,22 @@ def allowed(p, top_k=None, top_p=None):
             held += share
         q = {i: q[i] / sum(q[j] for j in kept) for i in kept}
     return np.array([q.get(i, 0.0) for i in range(len(p))])
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_probabilities_are_those_of_the_tokens_that_may_be_drawn(model, settings):
+    y = minitx.run(model, tiny.ids(model, 4), ["logits"])["logits"][0]
+    ids, p = Sampling(**settings).probabilities(y)
+    rules = {name: value for name, value in settings.items() if name != "temperature"}
+    for row, kept, given in zip(y, ids, p):
+        wanted = allowed(softmax_(row / settings["temperature"]), **rules)
+        assert np.abs(given - wanted[kept]).max() < 1e-6  # of float32 logits; measured 6e-8
+        assert given.sum() == pytest.approx(1) and (np.diff(given) <= 0).all()
+
+
+def test_at_temperature_0_one_token_has_all():
+    ids, p = Sampling().probabilities(np.array([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]]))
+    assert (ids.tolist(), p.tolist()) == ([[1], [0]], [[1.0], [1.0]])
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

@@ -25,7 +25,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def client(runs):
-    application = server.app(runs, PORT, server.first_text(runs))
+    application = server.app(runs, PORT, server.first_text(runs.models[runs.names[0]]))
     base = f"http://127.0.0.1:{PORT}"
     return TestClient(application, base_url=base, raise_server_exceptions=False)
 

@@ -1,5 +1,6 @@
 """The live page's server: what it answers, whom it refuses, and that nothing stops or fills it."""
 
+import ast
 import contextlib
 import gc
 import http.client
@@ -25,6 +26,7 @@ from minitx.analysis.live.requests import LONGEST, RunRequest
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.maths import masks, profiles
 from minitx.analysis.pages import explore
+from minitx.sampling import Sampling
 
 PORT = 8642
 TEXT = "The dog ran after the cat, and sat."
@@ -176,6 +178,39 @@ def test_temperature_flattens_the_guesses(client):
     assert best[0] == 1 and best == sorted(best, reverse=True) and len({*best}) == 4
 
 
+@pytest.mark.parametrize(
+    "drawn", [{"top_k": 3}, {"top_p": 0.1}, {"temperature": 0.7, "top_k": 4, "top_p": 0.9}]
+)
+def test_top_k_and_top_p_leave_guesses_out(client, causal, drawn):
+    """What the page shows are the probabilities by which `minitx.generate` draws."""
+    answer = ask(client, model="gpt", **drawn).json()
+    (place,) = answer["live"]["guesses"]["places"]
+    y = minitx.run(causal, causal.tokenizer.encode(TEXT), "logits")["logits"][:, -1]
+    sampling = Sampling(**({"temperature": 1.0} | drawn))
+    ids, p = sampling.probabilities(y.astype(float))
+    kept = p[0] > 0
+    assert 1 <= kept.sum() < 8
+    assert [token for token, _, _ in place["best"][0]] == ids[0, kept].tolist()
+    assert [share for _, _, share in place["best"][0]] == pytest.approx(
+        p[0, kept].tolist(), rel=1e-4
+    )
+    texts = [ask(client, "next", model="gpt", seed=seed, **drawn).json() for seed in range(6)]
+    tokens = causal.tokenizer.encode(TEXT)
+    allowed = {causal.tokenizer.decode([*tokens, token]) for token in ids[0, kept]}
+    assert {text["text"] for text in texts} <= allowed
+
+
+def test_the_python_prints_the_guesses_that_are_shown(client, causal, capsys):
+    drawn = {"temperature": 0.7, "top_k": 4, "changes": {"positions": "zero"}}
+    answer = ask(client, model="gpt", **drawn).json()
+    shown = answer["live"]["guesses"]["places"][0]["best"][1]
+    code = ask(client, "code", model="gpt", **drawn).json()["code"]
+    assert "Sampling(temperature=0.7, top_k=4).probabilities" in code
+    exec(code.replace("'gpt'", repr(str(causal.tokenizer.folder))), {})
+    printed = ast.literal_eval(capsys.readouterr().out)
+    assert printed == [(piece, pytest.approx(p, abs=6e-4)) for _, piece, p in shown]
+
+
 def test_hidden_tokens_are_guessed(client, bundled):
     guesses = ask(client, hidden=[4, 2]).json()["live"]["guesses"]
     assert guesses["kind"] == "masked"
@@ -237,6 +272,10 @@ def test_whole_words(client):
         ({"hidden": [1], "model": "pair"}, "hidden tokens are those of a masked model"),
         ({"temperature": 11}, "temperature is 11; wanted a number from 0.0 to 10.0"),
         ({"temperature": "1"}, "temperature is '1'"),
+        ({"top_k": 0}, "top_k is 0; wanted a whole number from 1 to 1000000"),
+        ({"top_k": 2.0}, "top_k is 2.0; wanted a whole number"),
+        ({"top_p": 0}, "top_p is 0; wanted a number from 0.01 to 1.0"),
+        ({"top_p": "1"}, "top_p is '1'"),
         ({"changes": {"positions": "none"}}, "positions is 'none'; wanted one of"),
         ({"changes": []}, "changes are ..; wanted an object"),
         ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is out of range; wanted 0 to 3"),

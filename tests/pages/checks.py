@@ -490,7 +490,7 @@ def test_a_narrow_window_holds_all_of_it(open_page, tmp_path, model, width):
     explore.write(model, "m", SENTENCE, tmp_path / "page.html", words=True)
     page = ready(open_page(tmp_path / "page.html", width, 800))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    expect(view(page, "lines")).to_contain_text("capybara")
+    expect(view(page, "matrix")).to_contain_text("capybara")
 
 
 CLICK = """x => { const start = performance.now(); x.dispatchEvent(new KeyboardEvent(

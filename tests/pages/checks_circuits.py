@@ -70,11 +70,11 @@ def test_a_click_in_the_map_chooses_its_head(page):
 
 
 def test_another_guess_and_another_token(page):
-    page.get_by_label("Which guess").select_option("second guess")
+    page.locator("#writers").get_by_label("Which guess").select_option("second guess")
     second = view(page, "guesses").locator(".bars li").nth(1).locator("span").first.text_content()
     expect(panel(page)).to_contain_text(f"towards “{second}”")
     view(page, "guesses").locator(".bars li").nth(2).click()
-    expect(page.get_by_label("Which guess")).to_have_value("third guess")
+    expect(page.locator("#writers").get_by_label("Which guess")).to_have_value("third guess")
     tokens(page).nth(2).click()
     expect(page.locator("#writers .hint")).to_contain_text("(2)")
 

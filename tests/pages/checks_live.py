@@ -223,8 +223,30 @@ def test_a_causal_model_goes_on(page):
     count = explored.tokens(page).count()
     guess.click()
     expect(explored.tokens(page)).to_have_count(count + 1)
-    set_to(part(page, "guesses").get_by_role("slider"), 0)
+    set_to(page.get_by_role("slider", name="Temperature"), 0)
     expect(guess).to_contain_text("1.00")
+
+
+def test_the_next_token_is_drawn_from_what_is_shown(page, capsys):
+    """Temperature, top-k and top-p change the guesses; the Python prints the same ones."""
+    part(page, "model").select_option("tiny-gpt2")
+    guess = part(page, "guesses").locator("button.guess")
+    expect(guess).to_have_count(8)
+    set_to(part(page, "top_k"), 4)
+    expect(guess).to_have_count(4)
+    set_to(part(page, "temperature"), 0.5)
+    set_to(part(page, "top_p"), 0.9)
+    expect(page).to_have_url(re.compile("top_k=4.*temperature=0.5.*top_p=0.9"))
+    expect(guess).not_to_have_count(4)
+    shown = [float(x) for x in guess.locator("small").all_text_contents()]
+    assert len(shown) < 4 and sum(shown) == pytest.approx(1, abs=0.02)
+    part(page, "python").click()
+    exec(part(page, "code").locator("pre").text_content(), {})
+    printed = [float(x) for x in re.findall(r"(\d\.\d+)\)", capsys.readouterr().out)]
+    assert printed == pytest.approx(shown, abs=6e-3)  # two digits
+    page.keyboard.press("Escape")
+    part(page, "reset").click()
+    expect(guess).to_have_count(8)
 
 
 def test_the_steps_of_an_encoder_decoder(page):
@@ -237,7 +259,7 @@ def test_the_steps_of_an_encoder_decoder(page):
     page.get_by_label("decoder", exact=True).check()
     part(page, "positions").select_option("zero")
     answered(page, "Changed: positions at zero")
-    expect(part(page, "guesses").locator("th")).to_contain_text(["changed: would say"])
+    expect(part(page, "guesses").locator("th")).to_contain_text(["changed: prediction"])
     page.get_by_label("cross-attention", exact=True).check()
     for name in "positions", "dial", "family":
         expect(part(page, name)).to_be_disabled()

@@ -117,6 +117,7 @@ def test_heads_are_sorted_and_filtered(open_page, path):
 
 def test_a_step_is_explained_with_numbers(open_page, path):
     page = ready(open_page(path))
+    page.get_by_role("heading", name="The whole pass, step by step").click()
     steps = page.get_by_role("group", name="The whole pass").get_by_role("button")
     said = page.locator("#overview").get_by_role("status")
     sentences = set()
@@ -142,10 +143,35 @@ def test_two_texts_and_their_difference(open_page, beside):
     expect(page.locator("#matrix .hint")).to_contain_text("adds up to 0")
 
 
+LONGER = "The big brown capybara is not sleeping now."
+
+
+def test_texts_of_unequal_length_are_aligned(open_page, tmp_path, model):
+    """A weight less that of its partners; what one text alone has is blank."""
+    second = (model, "tiny-gpt2", LONGER)
+    explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / "page.html", beside=second)
+    page = ready(open_page(tmp_path / "page.html"))
+    page.get_by_label("the difference").check()
+    click(head(page, "L0H3"))
+    texts = SENTENCE, LONGER
+    pieces = [model.tokenizer.pieces(model.tokenizer.encode(text)) for text in texts]
+    patterns = [minitx.run(model, text, ("pattern", 0))["pattern", 0][0, 3] for text in texts]
+    (before, after), last = (row.index(" is") for row in pieces), [len(row) - 1 for row in pieces]
+    tokens(page).nth(last[1]).click()
+    change = patterns[1][last[1], after] - patterns[0][last[0], before]
+    wanted = f"weight {change:+.3f}".replace("-", "−")
+    expect(tokens(page).nth(after)).to_have_attribute("aria-label", ending(wanted))
+    alone = tokens(page).nth(pieces[1].index(" not"))
+    expect(alone).to_have_attribute("aria-label", ending("weight –"))
+    alone.click()
+    expect(explored.readout(page)).to_contain_text(f"stands in “{LONGER[:30]}")
+    expect(page.locator("#matrix .hint")).to_contain_text("aligned")
+
+
 @pytest.fixture
 def apart(tmp_path, model):
-    """The page of two sentences of which one is longer: there is no difference."""
-    second = (model, "tiny-gpt2", "A dog ran.")
+    """The page of two models with other numbers of heads: there is no difference."""
+    second = (minitx.load("deep-roberta"), "deep-roberta", "A dog ran.")
     explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / "page.html", beside=second)
     return tmp_path / "page.html"
 
@@ -155,14 +181,15 @@ def test_of_two_runs_every_view_shows_both_or_says_which(open_page, apart):
     page.get_by_role("group", name="Show", exact=True).get_by_role("radio").nth(2).check()
     settle(page)
     both = "joint", "lines", "columns", "matrix", "profile", "values", "guesses", "stream", "lens"
+    runs = page.evaluate("page.runs.map(run => run.name)")
     for name in both:
-        for text in (SENTENCE, "A dog ran."):
+        for text in runs:
             assert view(page, name).get_by_text(text, exact=True).count() >= 1, (name, text)
-    expect(page.locator("#joint table th")).to_have_text([SENTENCE, "A dog ran."])
+    expect(page.locator("#joint table th")).to_have_text(runs)
     expect(page.get_by_role("grid")).to_have_count(2)
     for name in ("heads", "overview"):
-        expect(page.locator(f"#{name} .hint")).to_contain_text(f" of “{SENTENCE}”")
-    expect(page.locator("#compared")).to_contain_text(f" of “{SENTENCE}”")
+        expect(page.locator(f"#{name} .hint")).to_contain_text(f" of “{runs[0][:30]}")
+    expect(page.locator("#compared")).to_contain_text(f" of “{runs[0]}”")
 
 
 def test_rows_of_guesses_are_chosen_by_keys(open_page, path):
@@ -185,6 +212,7 @@ def test_a_hover_text_is_not_cut_off(open_page, path):
     page = ready(open_page(path, 390, 800))
     page.get_by_label("Only heads of one layer").select_option("layer 1")
     settle(page)
+    page.get_by_role("heading", name="who looks at whom").click()
     for name, drawn in (
         ("heads", explored.heads(page).first),
         ("lines", explored.names(page, 0).first),
@@ -213,8 +241,8 @@ def test_a_telephone_scrolls_in_one_direction(open_page, beside, width):
     page.get_by_label("the difference").check()
     settle(page)
     assert page.evaluate(WIDTH) <= width
-    for button in page.get_by_role("button", name="larger").all()[:3]:
-        button.click()
+    for name in ("heads", "matrix"):
+        page.locator(f"#{name}").get_by_role("button", name="larger").click()
         settle(page)
         assert page.evaluate(WIDTH) <= width
 

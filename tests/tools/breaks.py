@@ -29,6 +29,7 @@ HELD_HEADS = "minitx/held_heads.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
+NEXT_TOKEN = "minitx/sampling.py"
 CONSTRAINTS = "minitx/constraints.py"
 
 COMMANDS = "analysis/__main__.py"
@@ -953,19 +954,19 @@ BREAKS = [
     ),
     Break(
         "top_k keeps one token too many",
-        GENERATE,
+        NEXT_TOKEN,
         'np.argsort(-y, axis=-1, kind="stable")[:, :self.top_k]',
         'np.argsort(-y, axis=-1, kind="stable")[:, :self.top_k and self.top_k + 1]',
     ),
     Break(
         "top_p drops the token that crosses the line",
-        GENERATE,
+        NEXT_TOKEN,
         "np.cumsum(p, axis=-1) - p",
         "np.cumsum(p, axis=-1)",
     ),
     Break(
         "temperature multiplies",
-        GENERATE,
+        NEXT_TOKEN,
         "likeliest / self.temperature",
         "likeliest * self.temperature",
     ),

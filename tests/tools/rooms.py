@@ -77,6 +77,7 @@ INSIDE = {
     "minitx.in_memory": 1,
     "minitx.constraints": 0,
     "minitx.prompts": 1,
+    "minitx.sampling": 1,
     "minitx.beams": 2,
     "minitx.points": 2,
     "minitx.names": 2,

@@ -69,6 +69,7 @@ TABLES = """
     analysis.pages.atlas PROJECTIONS
     weights.shapes CLASSES
     analysis.contract.own_texts SAID
+    analysis.contract.own_texts TRAINED
     analysis.contract.results TITLES
     analysis.contract.sides SENTENCES
     analysis.contract.sides HELP

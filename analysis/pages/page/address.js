@@ -19,7 +19,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
   part: () => Object.keys(partsOf(page.runs[runNumber()]))};
 const usual = {...state};  // what the address need not say
-let writing;
+let writing, kept, isNewStep = false;  // what was written last; whether the next is a step of its own
 
 function fromAddress() {  // what the address says of the state; what makes no sense is left out
   const given = new URLSearchParams(location.hash.slice(1)), changes = {};
@@ -29,22 +29,27 @@ function fromAddress() {  // what the address says of the state; what makes no s
   const head = /^L(\d+)H(\d+)$/.exec(given.get("head") ?? ""), token = given.get("token") ?? "", run = given.get("run");
   if (head && +head[1] < L && +head[2] < H) changes.head = head[1] * H + +head[2];
   if (/^\d+$/.test(token)) changes.token = +token;
+  if (/^\d+(,\d+)*$/.test(given.get("without") ?? "")) changes.without = given.get("without");
   if (run === "difference" || /^\d$/.test(run ?? "")) changes.run = run === "difference" ? run : +run;
   if (["dark", "light"].includes(given.get("theme"))) changes.dark = given.get("theme") === "dark";
   return changes;
 }
 
 function toAddress() {
+  if (kept === JSON.stringify(state)) return;  // drawn anew, and nothing was chosen
+  kept = JSON.stringify(state);
   const given = new URLSearchParams(location.hash.slice(1));
   const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
-  for (const name of [...Object.keys(WORDS), "token", "run"]) {
+  for (const name of [...Object.keys(WORDS), "token", "run", "without"]) {
     const first = name === "part" ? WORDS.part()[0] : usual[name];
     put(name, state[name] === first ? null : state[name]);
   }
   put("head", nameOf(state.head));
   put("theme", state.dark === null ? null : state.dark ? "dark" : "light");
+  const isNew = isNewStep && `#${given}` !== location.hash && location.hash !== "";
+  isNewStep = false;
   try {
-    history.replaceState(null, "", `#${given}`);
+    history[isNew ? "pushState" : "replaceState"](null, "", `#${given}`);
   } catch {}  // a notebook's frame has no address of its own
 }
 
@@ -53,8 +58,11 @@ function keepAddress() {  // soon: browsers refuse too many changes in a short t
   writing = setTimeout(toAddress, 200);
 }
 
+addEventListener("DOMContentLoaded", toAddress);  // before anybody can write another one
 addEventListener("hashchange", () => {
-  const {run, part, ...rest} = fromAddress();
-  set({run: run ?? 0, ...(part === undefined ? {} : {part})});  // heads are counted in the part that is there
-  set({token: null, ...rest, ...fromAddress()});
+  const {run = 0, part = WORDS.part()[0]} = fromAddress();
+  set({run, part}, false);  // heads are counted in the part that is there
+  set({...usual, head: state.head, part: state.part, ...fromAddress()}, false);
+  unfoldChosen();
+  kept = null;
 });

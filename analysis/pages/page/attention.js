@@ -8,7 +8,7 @@ const layerOf = head => Math.floor(head / H);
 const nameOf = head => `L${layerOf(head)}H${head % H}`;
 const papersName = head => say`head(${layerOf(head) + 1},${head % H + 1}) in the paper`;
 const minus = text => text.replace("-", "−");
-const number = x => isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
+const number = x => isNaN(x) ? "–" : isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
 const signed = x => x > 0 ? `+${x}` : minus(`${x}`);
 const short = (label, most = 12) => label.length > most ? label.slice(0, most - 1) + "…" : label;
 const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
@@ -21,8 +21,8 @@ const hidden = (i, j) => data.causal && j > i;
 const other = side => side === "query" ? "key" : "query";
 const size = Math.abs;  // a difference may be less than nothing
 const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S), size) || 1;
-const strongestKey = i => d3.greatest(places.key, j => size(at(i, j)));
-const strongestQuery = j => d3.greatest(places.query, i => size(at(i, j)));
+const strongestKey = (i, head = state.head) => d3.greatest(places.key, j => size(at(i, j, head)));
+const strongestQuery = (j, head = state.head) => d3.greatest(places.query, i => size(at(i, j, head)));
 
 function weightOf(n) {  // what token n gets from the chosen one, or gives to it; 0 if none is chosen
   const {token, side} = state;
@@ -33,14 +33,14 @@ function marked(n, side) {  // whether a query or key takes part in what is show
   return state.token === null || (side === state.side ? n === state.token : size(weightOf(n)) >= ONE);
 }
 
-function pairs() {  // the lines that are drawn: {i, j, w: weight}
-  const {token, side} = state, line = (i, j) => ({i, j, w: at(i, j)});
+function pairs(head = state.head) {  // the lines that are drawn: {i, j, w: weight}
+  const {token, side} = state, line = (i, j) => ({i, j, w: at(i, j, head)});
   if (token !== null) {
     const lines = places[other(side)].map(n => side === "query" ? line(token, n) : line(n, token));
     return lines.filter(d => size(d.w) >= ONE);
   }
   return places.query.flatMap(i => {
-    const best = isDifference() ? -1 : strongestKey(i);
+    const best = isDifference() ? -1 : strongestKey(i, head);
     return places.key.map(j => line(i, j)).filter(d => d.j === best || size(d.w) >= ALL);
   });
 }
@@ -56,6 +56,7 @@ function about(n, side) {  // what is said of a query or a key under the pointer
   const [verb, best] = side === "query" ? [say("looks most at"), strongestKey(n)]
     : [say("most looked at by"), strongestQuery(n)];
   const what = isDifference() ? say("the largest change:") : verb;
+  if (best === undefined) return say`${name}\nin one text alone`;
   const weight = side === "query" ? at(n, best) : at(best, n);
   return say`${name}\n${what} ${quoted(best, other(side))}: weight ${number(weight)}`;
 }
@@ -80,7 +81,8 @@ function peaked(head) {  // 1 - entropy / log(keys that are seen), the mean over
   return count ? sum / count : 0;
 }
 
-const moved = head => d3.sum(pattern.subarray(head * T * S, (head + 1) * T * S), size) / 2 / T;
+const moved = head => d3.sum(pattern.subarray(head * T * S, (head + 1) * T * S), size) / 2
+  / (places.query.filter(i => !isAlone(i, "query")).length || 1);
 const sharpest = () => d3.greatestIndex(d3.range(L * H), sharpness);
 const profileOf = head => profile.subarray(head * R, (head + 1) * R);
 const peakOf = head => !hasOffsets ? null : d3.greatestIndex(profileOf(head), size) - reach;
@@ -96,11 +98,11 @@ function aboveChance(head, offset = peakOf(head)) {  // of a difference: in one 
 }
 
 function isAbove(part, head, offset) {
-  const {pattern, profile} = open(part), even = part.uniform[offset + reach];
-  const queries = places.query.filter(i => i + offset >= 0 && i + offset < S);
-  const excesses = queries.map(i => at(i, i + offset, head, pattern) - (part.causal ? 1 / (i + 1) : 1 / S));
+  const {pattern} = open(part), {length} = part.labels, even = part.uniform[offset + (part.uniform.length - 1) / 2];
+  const queries = d3.range(length).filter(i => i + offset >= 0 && i + offset < length);
+  const excesses = queries.map(i => pattern[(head * length + i) * length + i + offset] - 1 / (part.causal ? i + 1 : length));
   const error = d3.deviation(excesses) / Math.sqrt(queries.length);
-  return queries.length >= FEWEST && profile[head * R + offset + reach] - even > ERRORS * error;
+  return queries.length >= FEWEST && meanAt(part, head, offset) - even > ERRORS * error;
 }
 
 const OFF = say("off: what it reads is not written");
@@ -129,22 +131,22 @@ function looksAt(head) {  // the offset, in cross the key, that gets most of its
 function looked() {  // the chosen head, and the offset that it looks at most in the first run: what acrossRuns() tells of
   const {head} = state, part = state.part ?? "", where = {part, layer: layerOf(head), head: head % H};
   if (!hasOffsets) return {...where, offset: null};
-  const first = open(partOf(page.runs[0])).profile.subarray(head * R, (head + 1) * R);
-  return {...where, offset: d3.greatestIndex(first) - reach};
+  const first = partOf(page.runs[0]), {length} = first.uniform;
+  return {...where, offset: d3.greatestIndex(open(first).profile.subarray(head * length, (head + 1) * length)) - (length - 1) / 2};
 }
 
 function acrossRuns() {  // the chosen head in every run: what it gives the offset that it looks at most in the first
   if (isBoth()) return say`Tokens and heads are those of “${runName(0)}”; the other views show both.`;
   if (page.runs.length < 2 || !hasOffsets || apart) return "";
-  const {offset} = looked(), place = offset + reach;
+  const {offset} = looked(), {uniform} = partOf(page.runs[0]);
   const which = {"-1": say(", the token before"), 0: say(", the token itself"), 1: say(", the next token")}[offset] ?? "";
   const given = page.runs.map(run => {
-    const part = partOf(run), mean = open(part).profile[state.head * R + place].toFixed(3);
+    const part = partOf(run), mean = meanAt(part, state.head, offset).toFixed(3);
     const off = part.off?.includes(state.head) ? say(" (off: read, but not written)") : "";
     return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : say(" (at chance)")}${off}`;
   });
   return say`Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +
-    say`uniform ${partOf(page.runs[0]).uniform[place].toFixed(3)}.`;
+    say`uniform ${uniform[offset + (uniform.length - 1) / 2].toFixed(3)}.`;
 }
 
 // which heads are listed, and in which order

@@ -11,10 +11,10 @@ let pattern, plane, columns, profile, share, weight, values, total;
 
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
 // the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
-// overview explains; sort, only, layer say which heads are listed; dark is null while the system decides
+// overview explains; sort, only, layer say which heads are listed; without, which of a layer are not; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
-               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", stage: "normalised",
+               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", without: "", stage: "normalised",
                colour: "query and key", written: "the stream",
                way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
 const listeners = [];  // each is called with the state after every change
@@ -99,12 +99,13 @@ function look(run) {  // makes a run's part the one that views read
 
 function within(n, draw) {  // what `draw` gives while views read one run of two
   const {head, token} = state, [layer, own] = [layerOf(head), head % H];
+  const place = token !== null && n === 0 && isDifference() ? differences(page.runs[0]).aligned[state.side][token] : token;
   inside = true;
   try {
     if (!partOf(page.runs[n])) return note(say("This model has no such part."));
     look(page.runs[n]);
     if (layer >= L || own >= H) return note(say`This model has no head L${layer}H${own}.`);
-    Object.assign(state, {head: layer * H + own, token: token < labels[state.side].length ? token : null});
+    Object.assign(state, {head: layer * H + own, token: place >= 0 && place < labels[state.side].length ? place : null});
     return draw();
   } finally {
     inside = false;
@@ -122,12 +123,13 @@ function lookAtState() {  // of a difference: the second run, its attention less
 
 const runNumber = () => state.run !== "difference" ? state.run : apart ? 0 : 1;
 
-const subtracted = new WeakMap();  // part of the second run -> its arrays less those of the first
+const subtracted = new WeakMap();  // part of the second run -> its arrays less those of the first, and who stands for whom
 
 function differences(first) {
   if (!subtracted.has(data)) {
-    const before = open(partOf(first)), less = (x, y) => x && x.map((value, i) => value - y[i]);
-    subtracted.set(data, {pattern: less(pattern, before.pattern), profile: less(profile, before.profile)});
+    const part = partOf(first), of = side => partners((side === "key" && part.keys) || part.labels, labels[side]);
+    const aligned = {query: of("query"), key: of("key")};
+    subtracted.set(data, {pattern: lessPattern(part, aligned), profile: lessProfile(part), aligned});
   }
   return subtracted.get(data);
 }
@@ -137,19 +139,20 @@ function whyNoDifference() {  // "" where weights can be subtracted one by one
   if (!a || !b) return say("the two models have different parts");
   const same = (x, y) => x.join() === y.join();
   if (!same([a.layers, a.heads], [b.layers, b.heads])) return say("the two models have different heads");
-  if (!same(a.arrays.pattern.shape, b.arrays.pattern.shape)) return say("the two texts differ in length");
+  if (a.picture && !same(a.arrays.pattern.shape, b.arrays.pattern.shape)) return say("the two pictures have different patches");
   return "";
 }
 
 // changes
 
-function set(changes) {
+function set(changes, isStep = true) {  // isStep: the browser's back button comes back to what was before
   const other = changes.part !== undefined && changes.part !== state.part, isRun = "run" in changes;
   Object.assign(state, other ? {head: null, token: null, side: "query"} : {}, changes);
   if (other || isRun || "head" in changes || "token" in changes) settle();
   if (!("head" in changes) && ("only" in changes || "layer" in changes)) chooseListed();
   if (isRun) writeParts();
   if (other || isRun) writeTokens();
+  isNewStep ||= isStep;
   update();
   listeners.forEach(listener => listener(state));
 }

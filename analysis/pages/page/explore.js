@@ -7,34 +7,56 @@ const boxes = {}, drawn = {};
 const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values", "picture"];
 const isOfHead = id => VIEWS[id].depends.includes("head");
 
-function make(tag, properties = {}, attributes = {}) {
+function make(tag, properties = {}, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
 
 // boxes
 
-for (const [id, view] of Object.entries(VIEWS)) {
-  const figure = main.appendChild(make("figure", {className: "view", id})), bar = make("div", {className: "bar"});
-  const controls = make("div", {className: "controls"}), box = boxes[id] = make("div", {className: "plot"});
-  bar.append(make("h2"), controls);
-  figure.append(bar, make("p", {className: "hint"}), box);
-  const larger = make("button", {type: "button", className: "larger", textContent: say("larger"), onclick: () => {
-    set({view: state.view === id ? null : id});
-    figure.scrollIntoView({block: "nearest"});
-  }});
-  const svg = make("button", {type: "button", className: "save", textContent: say("save SVG"), onclick: () => save(id),
-                              title: say("Save this figure as a file that any drawing program opens")});
-  controls.append(...Object.entries(view.choices ?? {}).map(chooser), larger, ...(view.isText ? [] : [svg]));
+const DRAWN = {larger: "M9.5 2H14v4.5M14 2 9 7M6.5 14H2V9.5M2 14l5-5", smaller: "M13.5 7H9V2.5M9 7l5-5M2.5 9H7v4.5M7 9l-5 5",
+               save: "M8 2v8M4.5 7 8 10.5 11.5 7M2.5 13.5h11"};
+const icon = name => `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${DRAWN[name]}"/></svg>`;
+
+// in a narrow window only the first views are open; the others open by their title
+const isNarrow = !matchMedia("(min-width: 46rem)").matches;
+const isUsuallyOpen = (id, n) => id !== "overview" && (!isNarrow || n < 2);
+const foldOf = id => boxes[id].parentElement;
+const isUnfolded = id => isThere(id) && foldOf(id).open;
+
+function unfoldChosen() {  // what the address asks for
+  for (const id of [state.view, state.step && "overview"].filter(Boolean)) foldOf(id).open = true;
+}
+
+Object.entries(VIEWS).forEach(([id, view], n) => {
+  const figure = main.appendChild(make("figure", {className: "view", id}));
+  const fold = figure.appendChild(make("details", {open: isUsuallyOpen(id, n)}));
+  const summary = make("summary", {onclick: () => later(update)}), box = boxes[id] = make("div", {className: "plot"});
+  const controls = make("div", {className: "controls"}), choices = Object.entries(view.choices ?? {});
+  summary.append(make("h2"));
+  controls.append(...choices.map(chooser));
+  fold.append(summary, iconsOf(id, view), ...(choices.length ? [controls] : []), box, make("p", {className: "hint"}));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
   keepTipInside(box);
   box.addEventListener("click", () => {
     const found = [...box.children].map(child => child.value).find(value => value);
     if (found && view.pick) set(view.pick(found));
   });
-}
+});
 boxes.joint.after(facts);
+
+function iconsOf(id, view) {  // the buttons in the heading of a view
+  const icons = make("div", {className: "icons"}), button = properties => icons.appendChild(make("button", {type: "button", ...properties}));
+  button({className: "larger", onclick: () => {
+    set({view: state.view === id ? null : id});
+    byId(id).scrollIntoView({block: "nearest"});
+  }});
+  if (!view.isText) button({className: "save", innerHTML: icon("save"), ariaLabel: say("save SVG"), onclick: () => save(id),
+                            title: say("Save this figure as a file that any drawing program opens")});
+  return icons;
+}
 
 function chooser([name, label]) {
   const made = make("select", {onchange: () => set({[name]: made.value}), title: say(label)}, {"aria-label": say(label), name});
@@ -60,7 +82,7 @@ function update() {
   writeText();
   writeChoosers();
   for (const [id, view] of Object.entries(VIEWS)) writeHead(id, view);
-  const there = Object.keys(VIEWS).filter(isThere);  // sizes are read before all drawing: the page is laid out once
+  const there = Object.keys(VIEWS).filter(isUnfolded);  // sizes are read before all drawing: the page is laid out once
   for (const id of there) widths[id] = Math.max(200, Math.floor(boxes[id].clientWidth));  // 0 while a window opens
   const seen = there.filter(inSight), stale = there.filter(id => drawn[id] !== wantedOf(id));
   pending.clear();
@@ -80,12 +102,12 @@ function writeHead(id, view) {
   figure.querySelector(".hint").innerHTML = (figure.classList.contains("off")
     ? say`<b>${nameOf(state.head)} is ${OFF}.</b> ` : "") + view.hint();
   Object.assign(figure.querySelector(".larger"), {
-    textContent: isLarge ? say("smaller") : say("larger"),
+    innerHTML: icon(isLarge ? "smaller" : "larger"), ariaLabel: isLarge ? say("smaller") : say("larger"),
     title: isLarge ? say("Back to its place") : say("Show this view over the whole width")});
 }
 
-function redraw(id) {  // what it shows has arrived
-  delete drawn[id];
+function redraw(...ids) {  // what they show has arrived
+  for (const id of ids) delete drawn[id];
   update();
 }
 
@@ -111,7 +133,7 @@ function drawNow(id) {
 }
 
 function markNow(id) {
-  const box = boxes[id], hint = box.parentElement.querySelector(".hint").textContent;
+  const box = boxes[id], hint = foldOf(id).querySelector(".hint").textContent;
   VIEWS[id].mark?.(box);
   if (id === "heads") return;  // a list, not a picture
   later(() => { box.tabIndex = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight ? 0 : -1; });
@@ -132,8 +154,10 @@ function wait(milliseconds = 150) {  // a change that follows soon, as in typing
   clearTimeout(waiting);
   if (!pending.size) return;
   waiting = setTimeout(() => {
-    drawNow([...pending][0]);
-    wait(0);
+    const [id] = pending;
+    pending.delete(id);
+    wait(0);  // before one is drawn: a fault in one view is no fault of the others
+    drawNow(id);
   }, milliseconds);
 }
 
@@ -166,12 +190,13 @@ function writeText() {
     element.setAttribute("aria-selected", element === chosen?.element);
     element.setAttribute("aria-label", name);
     element.title = name;
-    element.style.setProperty("--weight", Math.sqrt(Math.min(1, size(weight))).toFixed(3));
+    element.style.setProperty("--weight", Math.sqrt(Math.min(1, size(weight) || 0)).toFixed(3));
     element.style.setProperty("--of", `var(--${isDifference() ? weight > 0 ? "more" : "less" : other(side)})`);
   }
   list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
-  if (chosen) later(() => {
-    list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  later(() => {
+    if (chosen) scrollToOption(chosen.element);
+    writeMore();
   });
   readout.textContent = said();
   byId("compared").textContent = acrossRuns();
@@ -180,6 +205,19 @@ function writeText() {
     for (const input of document.querySelectorAll(`input[name=${name}]`)) input.checked = input.value === `${state[name]}`;
   }
   facts.replaceChildren(...factRows());
+}
+
+function scrollToOption(element) {
+  list.scrollTop = element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  list.scrollLeft = element.offsetLeft - list.offsetLeft - list.clientWidth / 2;
+}
+
+function writeMore() {  // what the strip does not show of the text, and what a row of � stands for
+  const {scrollHeight, clientHeight, scrollWidth, clientWidth} = list, scrolls = scrollHeight > clientHeight + 4 || scrollWidth > clientWidth + 4;
+  const isCut = Object.values(labels).flat().some(label => label.includes("�"));
+  list.classList.toggle("scrolls", scrolls);
+  byId("more").textContent = [scrolls ? say`${options.length} ${data.unit}s: scroll for the others.` : "",
+                              isCut ? say("� is part of a letter: this tokenizer reads bytes, and the bytes of that letter stand in several tokens.") : ""].join(" ").trim();
 }
 
 function factRows() {  // what is measured of the chosen head; of two runs of both
@@ -207,6 +245,7 @@ function said() {
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");
   const chosen = quoted(token, side);
+  if (isAlone(token, side)) return say`${name}: ${chosen} stands in “${runName(1)}” alone.`;
   if (isDifference()) {
     const weights = say`weights ${side === "query" ? say("from") : say("to")} ${chosen}`;
     return say`${name}, “${runName(1)}” less “${runName(0)}”: ${weights}: ${found}`;
@@ -339,6 +378,7 @@ page = JSON.parse(byId("data").textContent);
 state.part = new URLSearchParams(location.hash.slice(1)).get("part");
 settle();  // the part, its layers and heads are known from here on
 Object.assign(state, fromAddress());
+unfoldChosen();
 show(page);
 addEventListener("beforeprint", drawAll);
 window.minitx = {show, state, set, drawAll, learnKinds, looked, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};

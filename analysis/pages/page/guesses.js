@@ -22,6 +22,8 @@ function shownToken() {  // the chosen token, else a hidden one, else the last; 
   return mask >= 0 ? mask : made.labels.length - (isCausal() ? 1 : 2);
 }
 
+const actualAt = (run, place, own) => run.own[place] === own ? percent(run.actual[place]) : "";
+
 function best(n) {  // what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
   const rows = made.classes ? made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p})) : guessesAt(n);
@@ -48,7 +50,8 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   const id = `guesses-of-${page.runs.indexOf(current)}`, table = make("table", {className: "guesses", id, tabIndex: 0});
   const head = make("tr"), {word} = made;
   const inText = isCausal() ? say("next in the text") : say("in the text");
-  const runs = isDifference() ? page.runs.map((_, n) => within(n, () => made)) : [made];  // of texts of one length
+  const outputs = isDifference() ? page.runs.map((_, n) => within(n, () => made)) : [made];
+  const runs = outputs.map(of => [of, partners(of.labels, made.labels)]);
   const names = isDifference() ? page.runs.map(run => run.name) : [say("best guess")];
   const columns = [[say("token"), 1], ...names.map(name => [name, 2]), [inText, 1 + runs.length]];
   head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
@@ -67,15 +70,16 @@ function rowKeys(word, chosen) {  // the arrow keys, Home and End -> the token t
           Home: go(0), End: go(last), Escape: {token: null}};
 }
 
-function guessRow(n, runs) {
+function guessRow(n, runs) {  // runs: [[run, the numbers of these tokens in its text], ...]
   const token = tokenOf(n), own = made.own[n], row = make("tr", {onclick: () => set({token, side: "query"})});
   const cell = (textContent, className = "") => make("td", {textContent, className});
   row.append(cell(`${made.labels[n]} (${n})`));
-  for (const run of runs) {
-    const [{piece, p}] = guessesAt(n, run.guesses, run.pieces);
-    row.append(cell(piece, piece === own ? "right" : ""), cell(percent(p)));
+  const there = runs.map(([run, numbers]) => [run, numbers[n]]);
+  for (const [run, place] of there) {
+    const {piece, p} = place < 0 ? {piece: "–"} : guessesAt(place, run.guesses, run.pieces)[0];
+    row.append(cell(piece, piece === own ? "right" : ""), cell(place < 0 ? "" : percent(p)));
   }
-  row.append(cell(own ?? "–"), ...runs.map(run => cell(own === null ? "" : percent(run.actual[n]))));
+  row.append(cell(own ?? "–"), ...there.map(([run, place]) => cell(own === null || place < 0 ? "" : actualAt(run, place, own))));
   row.setAttribute("aria-selected", isChosenToken(n));
   row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;
   return row;

@@ -1,20 +1,22 @@
 "use strict";
 // Who looks at whom: the tokens twice, side by side, and a line for each weight.
 
-function lines(width) {
+const lines = width => linesBetween(width, pairs().map(d => ({...d, colour: ink(d)})), about);
+
+function linesBetween(width, links, about, isMarked = marked) {
   const palette = colours(), most = Math.max(T, S), row = most > 32 ? 14 : 18;
   const margin = (width - Math.max(width - 230, 90)) / 2;
   const end = (side, x) => places[side].map(n => ({n, side, x}));
   const names = (side, x) => Plot.text(end(side, x), {
     x: "x", y: "n", textAnchor: x ? "start" : "end", dx: x ? 8 : -8, fill: palette[side],
     text: d => x ? `${short(labels.key[d.n])}  ${d.n}` : `${d.n}  ${short(labels.query[d.n])}`,
-    opacity: d => marked(d.n, d.side) ? 1 : 0.4});
+    opacity: d => isMarked(d.n, d.side) ? 1 : 0.4});
   const title = (text, x, fill) => Plot.text([text], {x, y: -0.5, dy: -12, fill, fontWeight: 600});
   return plot({
     width, height: most * row + 40, marginLeft: margin, marginRight: margin, marginTop: 30, marginBottom: 8,
     x: {domain: [0, 1], axis: null}, y: {domain: [most - 0.5, -0.5], axis: null},
-    marks: [Plot.link(pairs(), {x1: 0, x2: 1, y1: "i", y2: "j", strokeWidth: thickness, strokeOpacity: opacity,
-                                stroke: ink, strokeLinecap: "round"}),
+    marks: [Plot.link(links, {x1: 0, x2: 1, y1: "i", y2: "j", strokeWidth: thickness, strokeOpacity: opacity,
+                                stroke: "colour", strokeLinecap: "round"}),
             names("query", 0), names("key", 1),
             title(say("query"), 0, palette.query), title(say("key"), 1, palette.key),
             Plot.tip([...end("query", 0), ...end("key", 1)], Plot.pointer({

@@ -7,7 +7,7 @@ const {minitx} = window, by = id => document.getElementById(`live-${id}`);
 const start = JSON.parse(document.getElementById("data").textContent).live, {server} = start;
 const pageId = crypto.randomUUID();  // by which the server knows what is newer
 const plain = {model: start.model, text: start.text, target: null, words: false, hidden: [], changes: {}, null: false,
-               temperature: 1};
+               temperature: 1, top_k: null, top_p: null};
 const wish = structuredClone(plain);
 let shown = {live: start, seconds: 0};  // the newest answer
 let arrived = location.hash;  // what a link says of the views, until there is what they are to show
@@ -113,7 +113,6 @@ async function ask() {
   } catch (error) {
     if (request === asked && error.name !== "AbortError" && error.status !== 409) {
       complain(error);
-      if (error instanceof TypeError) waiting = setTimeout(ask, AGAIN);
     }
   }
   if (request === asked) by("status").classList.remove("waits");
@@ -125,21 +124,27 @@ function complain(error) {
   const why = error instanceof TypeError ? NO_ANSWER : error.message;
   by("status").className = "failed";
   if (by("status").textContent !== why) by("status").textContent = why;  // which is read aloud
+  if (!(error instanceof TypeError)) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, AGAIN);
 }
 
 function showAnswer(answer, began) {
   const run = nextRun(answer.runs.map(run => run.name));
   shown = answer;
   minitx.show(answer);
-  if (run !== minitx.state.run) minitx.set({run});
+  if (run !== minitx.state.run) minitx.set({run}, false);
   arrive();
   askKinds(answer.live.model);
   writeGuesses();
   writeCurve();
   by("status").className = "";
   const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("As it is");
-  by("status").textContent = say`${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
+  by("status").textContent = say`${says}. ${lengths(answer.live)}, ${Math.round(performance.now() - began)} ms.`;
 }
+
+const lengths = ({tokens, source}) => source === null ? say`${tokens} tokens`
+  : say`${source} tokens of the source, ${tokens} of the target`;
 
 function arrive() {  // of the model in the address only now the layers, heads and parts are known
   if (arrived === null) return;
@@ -171,6 +176,7 @@ function writeControls() {
   by("picture-label").hidden = !isOfPictures();
   for (const name of ["text-label", "words-label", "patch", "atlas"]) by(name).hidden = isOfPictures();
   by("target-label").hidden = !isPair();
+  writeKind();
   by("words").checked = wish.words;
   by("null").checked = wish.null;
   by("null").disabled = isCross;
@@ -180,6 +186,11 @@ function writeControls() {
     box.disabled = isCross && readsOrder || isOfPictures() && name === "mask";
   }
   writers.forEach(write => write());
+}
+
+function writeKind() {  // of a model that knows one kind of text
+  const {trained_on: kind, first} = model();
+  by("kind").textContent = kind && say`This model was trained on ${kind}${wish.text === first ? "." : say`, such as “${first}”; of other texts it knows nothing.`}`;
 }
 
 function writeStack() {  // which stack of an encoder-decoder is changed
@@ -370,11 +381,20 @@ const visible = piece => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") ||
 
 function writeGuesses() {
   const {guesses} = shown.live, names = shown.runs.map(run => run.name);
-  const {kind, places} = guesses, box = by("guesses");
-  if (kind === "said") box.replaceChildren(stepsTable(places, names));
-  else if (kind === "causal") box.replaceChildren(sampler(), ...places.flatMap(place => nextRows(place, names)));
-  else if (kind === "masked") box.replaceChildren(hider(), ...places.flatMap(place => hiddenRows(place, names)));
-  else box.replaceChildren();
+  const {kind, places} = guesses, rows = {said: stepsTables, causal: nextRows, masked: hiddenRows}[kind] ?? (() => []);
+  writeTools(kind);
+  by("guesses").replaceChildren(...rows(places, names));
+}
+
+function writeTools(kind) {  // those of a causal model stay while they are slid
+  const box = by("tools");
+  if (box.dataset.kind !== kind || kind === "masked") box.replaceChildren(...({causal: sampler, masked: hider}[kind] ?? (() => []))());
+  box.dataset.kind = kind;
+  if (kind === "causal") SAMPLING.forEach(({name, all}) => {
+    const range = by(name);
+    if (typed !== range) range.value = wish[name] ?? all;
+    range.nextElementSibling.textContent = wish[name] ?? say("all");
+  });
 }
 
 function guessRow(title, best, pick) {  // a token each, its background as wide as its probability
@@ -388,11 +408,11 @@ function guessRow(title, best, pick) {  // a token each, its background as wide 
   return make("p", {}, make("b", {textContent: title}), " ", ...tokens);
 }
 
-const nextRows = (place, names) => place.best.map((best, n) =>
+const nextRows = ([place], names) => place.best.map((best, n) =>
   guessRow(names.length > 1 ? say`Next token, ${names[n]}` : say("Next token"), best, append));
 
-const hiddenRows = (place, names) => place.best.map((best, n) =>
-  guessRow(say`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best));
+const hiddenRows = (places, names) => places.flatMap(place => place.best.map((best, n) =>
+  guessRow(say`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best)));
 
 async function append(token) {  // a token that was clicked, or null for one that is drawn
   try {
@@ -404,15 +424,24 @@ async function append(token) {  // a token that was clicked, or null for one tha
   }
 }
 
+// how the next token is drawn, in the words of minitx.generate; at `all` none is left out
+const SAMPLING = [{name: "temperature", label: say("Temperature "), min: 0, max: 2, step: 0.1},
+                  {name: "top_k", label: say("of the likeliest, top-k "), min: 1, max: 51, step: 1, all: 51},
+                  {name: "top_p", label: say("up to a probability of, top-p "), min: 0.05, max: 1, step: 0.05, all: 1}];
+
 function sampler() {
-  const says = make("output", {textContent: wish.temperature.toFixed(1)});
-  const oninput = event => {
-    says.textContent = event.target.valueAsNumber.toFixed(1);
-    want({temperature: event.target.valueAsNumber}, {control: event.target, delay: 60});
-  };
-  const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
   const draw = make("button", {type: "button", textContent: say("append one, drawn at random"), onclick: () => append(null)});
-  return make("div", {className: "tools"}, make("label", {}, say("Temperature "), range, " ", says), " ", draw);
+  return [...SAMPLING.map(slide), draw];
+}
+
+function slide({name, label, all, ...bounds}) {
+  const oninput = () => {
+    const value = range.valueAsNumber === all ? null : range.valueAsNumber;
+    want({[name]: value}, {control: range, delay: 60});
+    range.nextElementSibling.textContent = value ?? say("all");
+  };
+  const range = make("input", {id: `live-${name}`, type: "range", ...bounds, oninput});
+  return make("label", {}, label, range, make("output", {htmlFor: range.id}));
 }
 
 function hider() {  // hides the chosen token of a masked model, or shows it again
@@ -422,10 +451,10 @@ function hider() {  // hides the chosen token of a masked model, or shows it aga
     type: "button", disabled: token === null || wish.words, textContent: isHidden ? say`show ${name}` : say`hide ${name}`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
   const all = make("button", {type: "button", textContent: say("show all"), onclick: () => want({hidden: []})});
-  return make("div", {className: "tools"}, button, ...(wish.hidden.length ? [" ", all] : []));
+  return [button, ...(wish.hidden.length ? [all] : [])];
 }
 
-function stepsTable(places, names) {
+function stepsTables(places, names) {
   const head = [say("step"), say("reads"), say("says"), ...names.map(name => `${name}: p`), ...names.slice(1).map(name => say`${name}: prediction`)];
   const rows = places.map((place, n) => {
     const others = place.best.slice(1).map(best => `${visible(best[0][1])} ${percent(best[0][2])}`);
@@ -433,8 +462,8 @@ function stepsTable(places, names) {
     return make("tr", {}, ...cells.map(textContent => make("td", {textContent})));
   });
   const heads = make("tr", {}, ...head.map(textContent => make("th", {textContent, scope: "col"})));
-  return make("details", {open: isOpen()}, make("summary", {textContent: say("What it says, step by step")}),
-              make("table", {}, heads, ...rows));
+  return [make("details", {open: isOpen()}, make("summary", {textContent: say("What it says, step by step")}),
+               make("table", {}, heads, ...rows))];
 }
 
 const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
@@ -556,9 +585,11 @@ async function showPython() {
 
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
 by("text").maxLength = server.limits.text;
+document.getElementById("strip").prepend(by("changes"));  // which stay in sight with the tokens
 
 by("model").onchange = ({target: {value}}) => {
-  const {picture, first} = server.models[value], text = picture === isOfPictures() ? wish.text : first;
+  const {picture, first} = server.models[value], isOwn = wish.text !== model().first;
+  const text = isOwn && picture === isOfPictures() ? wish.text : first;
   want({model: value, text, hidden: [], changes: {}, target: null, words: wish.words && !picture});
 };
 by("picture").oninput = ({target}) => want({text: `sample:${target.valueAsNumber || 0}`}, {control: target, delay: 120});
@@ -566,7 +597,7 @@ by("text").oninput = ({target}) => want({text: target.value, hidden: []}, {contr
 by("target").oninput = ({target}) => want({target: target.value || null}, {control: target, delay: 120});
 by("words").onchange = event => want({words: event.target.checked});
 by("null").onchange = event => want({null: event.target.checked});
-by("reset").onclick = () => want({changes: {}, null: false, hidden: [], temperature: 1});
+by("reset").onclick = () => want({changes: {}, null: false, hidden: [], temperature: 1, top_k: null, top_p: null});
 by("save").onclick = save;
 by("python").onclick = showPython;
 by("code").querySelector(".close").onclick = () => by("code").close();

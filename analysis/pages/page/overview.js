@@ -45,7 +45,7 @@ function headBoxes() {
 }
 
 // shapes are those of one run; of a difference they are the same in both
-const overview = () => [...boxesOf().map(drawnRow), ...(state.step ? pair(explanation) : [explanation()])];
+const overview = () => [...within(runNumber(), () => boxesOf().map(drawnRow)), ...(state.step ? pair(explanation) : [explanation()])];
 
 function drawnRow({title, boxes}) {
   const row = make("div", {className: "row", role: "group"}, {"aria-label": title}), rest = make("div");

@@ -4,26 +4,26 @@
 
 const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
+const hasWriters = () => state.part !== "encoder" &&
+  Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes) && !data.picture);
 const THERE = {profile: () => hasOffsets || Boolean(data.picture), picture: () => Boolean(data.picture),
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
-               writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes) && !data.picture) && state.part !== "encoder",
+               writers: hasWriters, flow: hasWriters,
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
+
+const isUnequal = () => page.runs.slice(0, 2).map(run => partOf(run)).some(({labels: own, keys}) => own.length !== T || keys && keys.length !== S);
 
 function compared() {
   if (isBoth()) return say` There is no difference to show: ${apart}.`;
   if (!isDifference()) return "";
   const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
-  return say` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
+  return say` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.` +
+    (isUnequal() ? say(" Tokens of the two texts are aligned; what one text alone has is left blank, so rows need not add up.") : "");
 }
 
 const VIEWS = {
-  overview: {
-    title: () => say("The whole pass, step by step"), draw: overview, depends: [...CHOICE, "step"], isText: true,
-    hint: () => say("From tokens to guesses: every box is one computation, the numbers below it are rows × columns of what ") +
-      say`comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
-      (isPair() ? say` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")},
   heads: {
     title: () => say("All heads"), draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
     pick: d => ({head: d.head}),
@@ -34,9 +34,32 @@ const VIEWS = {
       say(" Arrow keys move from head to head.") + kindsHint() +
       (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
       (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
+  matrix: {
+    title: () => say`${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
+    depends: ["head"],
+    pick: d => ({token: state.side === "query" ? d.i : d.j}),
+    hint: () => (isDifference() && !isUnequal() ? say("A row is a query and adds up to 0: what it gives more to one key it gives less to ") +
+      say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys.")) +
+      (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
+      (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
   picture: {
     title: () => say`${nameOf(state.head)}: attention over the picture`, draw: picture, depends: CHOICE, isSingle: true,
     pick: d => ({token: d.n}), hint: () => pictureHint() + compared()},
+  lines: {
+    title: () => say`${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
+    pick: d => ({token: d.n, side: d.side}),
+    hint: () => say("From what looks, left, to what is looked at, right; wider is more. ") +
+      (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
+        : say`Weights from ${ONE} on.`) + compared()},
+  flow: {
+    title: () => say("How this guess comes about"), draw: flow, depends: ["head", "token", "side", "guess"], hasText: true,
+    pick: d => d.guess ? {guess: d.guess} : isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")},
+    hint: flowHint},
+  layer: {
+    title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "without"], hasText: true,
+    pick: d => ({token: d.n, side: d.side}),
+    hint: () => say("Who looks at whom, a colour for each head of the layer. A button takes its head out. ") + (state.token === null
+      ? say`Weights from ${STRONG} on; choose a token to see all from ${ONE} on.` : say`Weights from ${ONE} on.`)},
   joint: {
     title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
     depends: [...CHOICE, "stage", "colour"],
@@ -47,26 +70,12 @@ const VIEWS = {
       say("and both are scaled, so that what is near gets attention where possible; no weight changes by that. ") : ""}` +
       say("Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
         : ".")},
-  lines: {
-    title: () => say`${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
-    pick: d => ({token: d.n, side: d.side}),
-    hint: () => say("From what looks, left, to what is looked at, right; wider is more. ") +
-      (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
-        : say`Weights from ${ONE} on.`) + compared()},
   columns: {
     title: () => say`${nameOf(state.head)}: columns of queries and keys`, draw: waves, depends: ["head", "token"],
     pick: d => ({token: d.n, side: d.side}),
     hint: () => say("<b class=query>Queries</b> X U_Q and <b class=key>keys</b> X U_K, where U_Q S U_Kᵀ is ") +
       say("W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed ") +
       say("number of places away.")},
-  matrix: {
-    title: () => say`${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
-    depends: ["head"],
-    pick: d => ({token: state.side === "query" ? d.i : d.j}),
-    hint: () => (isDifference() ? say("A row is a query and adds up to 0: what it gives more to one key it gives less to ") +
-      say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys.")) +
-      (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
-      (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
   profile: {
     title: () => say`${nameOf(state.head)}: relative positions`, depends: CHOICE, isSingle: true,
     draw: width => data.picture ? gridOffsets(width) : offsets(width),
@@ -107,4 +116,9 @@ const VIEWS = {
     title: () => say("What a guess comes from"), draw: pushes, mark: showColumn,
     depends: ["head", "token", "side", "way", "chance"],
     pick: d => "t" in d ? {token: tokenOf(d.t), side: "query"} : {head: d.head},
-    choices: {way: say("How it is measured"), chance: say("Of which weights")}, hint: pushHint}};
+    choices: {way: say("How it is measured"), chance: say("Of which weights")}, hint: pushHint},
+  overview: {
+    title: () => say("The whole pass, step by step"), draw: overview, depends: [...CHOICE, "step"], isText: true,
+    hint: () => say("From tokens to guesses: every box is one computation, the numbers below it are rows × columns of what ") +
+      say`comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
+      (isPair() ? say` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")}};

@@ -28,12 +28,12 @@ function writtenHere(isWanted = false) {  // {w, row} of the place that is looke
     known.set(n, null);
     askWriters(current.name, n).then(packed => {
       known.set(n, {w: openWritten(packed), row: 0});
-      later(() => redraw("writers"));
+      later(() => redraw("writers", "flow"));
     }, error => {
       if (error.status !== 409) known.set(n, null);
       else known.delete(n);
       if (error.status === 400) untold.add(asked);  // the server says that it never will
-      later(() => redraw("writers"));
+      later(() => redraw("writers", "flow"));
     });
   }
   return known.get(n) ?? null;
@@ -75,12 +75,14 @@ function writersHint() {
       say`logit is ${logits(logit)}; the rest is no component's.`);
 }
 
-const writers = width => pair(() => {
+const told = draw => pair(() => {  // what `draw` makes of the parts of the guess, or why there are none
   const here = writtenHere(true), parts = partsOfGuess();
   if (!here) return note(askWriters ? say("Being computed …") : say("Not in this file."));
   if (!parts) return note(say("Of a text this long only the likeliest guesses are in the file."));
-  return [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)];
+  return draw(parts);
 });
+
+const writers = width => told(parts => [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)]);
 
 const isMine = d => d.name === (isCross ? "cross_head" : "head");
 

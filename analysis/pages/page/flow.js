@@ -1,0 +1,128 @@
+"use strict";
+// One guess from left to right: tokens, what heads and MLPs write towards it, layer after layer, and the guesses. A band is
+// as wide as what is written, in logits (writers.js); a head's is split over the tokens by its attention.
+
+const WRITERS_SHOWN = 12, SOURCES_SHOWN = 10, STAIR = 26;  // the largest; a writer stands on a stair of so many pixels
+const EMBEDDINGS = ["word", "position", "type"];
+const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
+
+function flowHint() {
+  return say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
+    say("<b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is within what chance gives. What a head writes is split over the ") +
+    say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, or another guess.");
+}
+
+const flow = width => told(parts => {
+  const writers = flowWriters(parts), isWide = width >= 900;
+  return make("div", {className: "flow"}, {}, flowPicture(isWide ? width - 330 : width, writers), flowList(writers));
+});
+
+function flowWriters(parts) {  // the embedding, the largest heads and MLPs in the order of the pass, and all others as one
+  const isOwn = d => EMBEDDINGS.includes(d.name), large = parts.filter(d => /head|mlp/.test(d.name) && isSeen(d.x));
+  const kept = d3.sort(large, d => -Math.abs(d.x)).slice(0, WRITERS_SHOWN);
+  const others = parts.filter(d => !isOwn(d) && !kept.includes(d) && (isSeen(d.x) || isSeen(d.chance)));
+  const together = (name, layer, of) => ({name, layer, head: -1, count: of.length, x: d3.sum(of, d => d.x), isClear: of.some(d => d.isClear)});
+  const all = [together("embedding", -1, parts.filter(isOwn)), ...kept, together("rest", L, others)];
+  return d3.sort(all, d => d.layer * 1e4 + KIND_ORDER.indexOf(d.name) * 1e3 + d.head).filter(d => d.count !== 0);
+}
+
+function flowName({name, layer, head, count}) {
+  return {embedding: say("the token itself"), mlp: say`MLP ${layer}`, rest: say`${count} others`}[name]
+    ?? `L${layer}H${head}${name === (isCross ? "cross_head" : "head") ? "" : isCross ? say(" (to itself)") : say(" (to the source)")}`;
+}
+
+function sourcesOfWriter(d) {  // [{j, share}]: of what is written, what is taken from token j; [] where that is not told
+  const i = made.classes ? isCausal() ? T - 1 : 0 : tokenOf(guessPlace());
+  if (d.name === "embedding") return isCross ? [] : [{j: i, share: 1}];
+  return isMine(d) ? places.key.map(j => ({j, share: at(i, j, d.layer * H + d.head)})) : [];
+}
+
+// where everything stands, in pixels: writers on stairs, tokens left of them, what they add up to on the right
+
+function flowLayout(width, writers) {
+  const top = 24, down = writers.length * STAIR, left = width < 500 ? 74 : 104, right = width - (width < 500 ? 104 : 150);
+  const scale = Math.min(0.6 * down / d3.sum(writers, d => Math.abs(d.x)), 0.8 * STAIR / d3.max(writers, d => Math.abs(d.x)));
+  const column = d3.scaleLinear([-1, L], [left + 34, right - (width < 500 ? 66 : 96)]);
+  const nodes = writers.map((d, n) => ({...d, w: Math.max(scale * Math.abs(d.x), 1), at: column(d.layer), y: top + (n + 0.5) * STAIR}));
+  const tokens = flowTokens(nodes), step = down / (tokens.length || 1);
+  tokens.forEach((token, k) => Object.assign(token, {at: left, y: top + (k + 0.5) * step}));
+  return {width, height: top + down + 8, top, left, right, column, nodes, tokens, middle: top + down / 2, bands: flowBands(nodes, tokens, right, top + down / 2)};
+}
+
+function flowTokens(nodes) {  // the tokens from which most comes, in the order of the text: {j, w}
+  const taken = nodes.flatMap(node => sourcesOfWriter(node).map(({j, share}) => ({j, w: share * node.w})));
+  const sums = d3.rollups(taken, all => d3.sum(all, d => d.w), d => d.j).map(([j, w]) => ({j, w})), whole = d3.sum(sums, d => d.w);
+  const kept = d3.sort(sums, d => -d.w).slice(0, SOURCES_SHOWN).filter(d => d.w > whole / 100);
+  return d3.sort(kept, d => d.j);
+}
+
+function flowBands(nodes, tokens, right, middle) {  // from tokens to heads, from writers to the guess: {x1, y1, x2, y2, w, of}
+  const bands = [], used = new Map(tokens.map(token => [token.j, token.y - token.w / 2]));
+  let end = middle - d3.sum(nodes, d => d.w) / 2;
+  for (const node of nodes) {
+    let start = node.y - node.w / 2;
+    for (const {j, share} of sourcesOfWriter(node)) {
+      const w = share * node.w, token = tokens.find(token => token.j === j);
+      if (token && w > 0.2) bands.push({x1: token.at + 6, y1: used.get(j) + w / 2, x2: node.at - 5, y2: start + w / 2, w, of: node});
+      if (token) used.set(j, used.get(j) + w);
+      start += w;
+    }
+    bands.push({x1: node.at + 5, y1: node.y, x2: right, y2: end + node.w / 2, w: node.w, of: node});
+    end += node.w;
+  }
+  return bands;
+}
+
+const flowGuesses = () => (made.classes ? made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p})) : guessesAt(guessPlace()))
+  .slice(0, NTH.length).map((guess, nth) => ({...guess, guess: NTH[nth]}));
+
+function flowPicture(width, writers) {
+  const palette = colours(), {height, top, left, right, column, nodes, tokens, middle, bands} = flowLayout(width, writers);
+  const ink = d => d.x < 0 ? palette.less : palette.more, halo = {fill: palette.text, stroke: palette.card, strokeWidth: 4}, sum = d3.sum(nodes, d => d.w);
+  const box = {x1: d => d.at - 5, x2: d => d.at + 5, y1: d => d.y - Math.max(d.w, 4) / 2, y2: d => d.y + Math.max(d.w, 4) / 2};
+  const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, every = Math.ceil(24 / (column(1) - column(0)));
+  const guesses = flowGuesses().map((d, n, all) => ({...d, at: right + 14, y: middle + (n - (all.length - 1) / 2) * 34}));
+  const titles = [{at: left, text: say("tokens"), anchor: "end"}, {at: right + 14, text: say("guesses"), anchor: "start"}];
+  const text = (data, options) => Plot.text(data, {x: "at", y: "y", text: d => d.text, ...options});
+  return plot({
+    width, height, margin: 0, x: {domain: [0, width], axis: null}, y: {domain: [height, 0], axis: null},
+    marks: [Plot.link(bands, {x1: "x1", x2: "x2", y1: "y1", y2: "y2", curve: "bump-x", strokeWidth: d => Math.max(d.w, 0.7), stroke: d => ink(d.of),
+                              strokeOpacity: d => d.of.isClear ? 0.6 : 0.25, strokeLinecap: "butt"}),
+            Plot.rect(nodes, {...box, fill: ink, stroke: d => isChosen(d) ? palette.chosen : palette.card, strokeWidth: d => isChosen(d) ? 3 : 1}),
+            Plot.rect(tokens, {x1: d => d.at, x2: d => d.at + 6, y1: box.y1, y2: box.y2, fill: palette.key}),
+            Plot.rect([0], {x1: right, x2: right + 5, y1: middle - sum / 2, y2: middle + sum / 2, fill: palette.chosen}),
+            text(nodes, {dx: 9, text: d => `${flowName(d)} ${logits(d.x)}`, textAnchor: "start", fontWeight: d => d.isClear ? 600 : 400, ...halo}),
+            text(tokens, {dx: -5, text: d => `${short(labels.key[d.j], width < 500 ? 6 : 10)} ${d.j}`, textAnchor: "end", fill: palette.key}),
+            Plot.text(d3.range(L).filter(l => l % every === 0), {x: l => column(l), y: 9, text: l => `L${l}`, fill: palette.soft}),
+            ...titles.map(({anchor, ...d}) => text([{...d, y: 9}], {textAnchor: anchor, fill: palette.soft})),
+            ...flowBars(guesses, width, palette),
+            Plot.tip([...nodes, ...guesses], Plot.pointer({x: "at", y: "y", maxRadius: 60, ...tip(aboutFlow)}))]});
+}
+
+function flowBars(guesses, width, palette) {  // each guess above its bar; that which is written towards in the colour of choice
+  const long = width - guesses[0].at - 8, fill = d => d.guess === state.guess ? palette.chosen : palette.bar;
+  return [Plot.text(guesses, {x: "at", y: "y", dy: -3, textAnchor: "start", text: d => `${short(d.piece, 11)}  ${percent(d.p)}`,
+                              fill: d => d.guess === state.guess ? palette.chosen : palette.text}),
+          Plot.rect(guesses, {x1: "at", x2: d => d.at + Math.max(2, long * d.p), y1: d => d.y + 4, y2: d => d.y + 11, fill})];
+}
+
+const aboutFlow = d => d.guess ? say`“${d.piece}”, ${percent(d.p)}` : [flowName(d), say`${logits(d.x)} logits`, ...(d.chance === undefined ? []
+  : [say`by chance within ±${d.chance.toFixed(2)}`])].join("\n");
+
+function flowList(writers) {  // the same in words, the heads as buttons
+  const list = make("ol", {className: "writers-list", ariaLabel: say("What is written, in the order of the pass")});
+  list.append(...writers.map(d => {
+    const item = make("li", {className: d.isClear ? "clear" : ""}), head = d.layer * H + d.head;
+    const name = isMine(d) ? make("button", {type: "button", id: `flow${head}`, className: "inline", textContent: flowName(d), onclick: () => set({head})},
+                                  {"aria-pressed": head === state.head}) : flowName(d);
+    item.append(name, ` ${logits(d.x)}${d.isClear ? "" : say(" (at chance)")}${takenFrom(d)}`);
+    return item;
+  }));
+  return list;
+}
+
+function takenFrom(d) {
+  if (!isMine(d)) return "";
+  const most = d3.sort(sourcesOfWriter(d), s => -s.share).slice(0, 2).filter(s => s.share >= ALL);
+  return most.length ? say`, looks at ${most.map(({j, share}) => `${quoted(j, "key")} ${percent(share)}`).join(", ")}` : "";
+}

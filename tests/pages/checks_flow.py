@@ -1,0 +1,159 @@
+"""How a guess comes about, from left to right, and the heads of a layer: make test-page.
+
+Order: the pages; the flow of a guess; the heads of a layer.
+"""
+
+import re
+
+import explored
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from explored import ready, settle, tokens, view
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.pages import explore, logit_attribution
+
+TEXT = "The old man said that he"
+SHOWN = 12  # heads and MLPs that the flow shows one by one
+
+
+@pytest.fixture(scope="module")
+def model():
+    return minitx.load("tiny-gpt2")
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    explore.write(model, "tiny-gpt2", TEXT, tmp_path / "page.html")
+    return tmp_path / "page.html"
+
+
+@pytest.fixture
+def page(open_page, path):
+    """The page of the text, with all its views drawn."""
+    page = ready(open_page(path))
+    settle(page)
+    return page
+
+
+def written(page):
+    """What the flow says of each writer, in the order of the pass: [(name, logits)]."""
+    texts = view(page, "flow").get_by_role("listitem").all_text_contents()
+    parts = [re.match(r"(.+?) ([+−]?\d+\.\d\d)", text).groups() for text in texts]
+    return [(name, float(x.replace("−", "-"))) for name, x in parts]
+
+
+# the flow of a guess
+
+
+def test_a_flow_adds_up_to_the_logit_of_its_guess(page, model):
+    """The largest parts one by one, in the order of the pass, the rest as one."""
+    ids = model.tokenizer.encode(TEXT)
+    (place,) = logit_attribution.of_text(model, ids, [len(ids) - 1])
+    parts = dict(zip(logit_attribution.components(model), place.parts[0]))
+    shown = written(page)
+    assert sum(x for _, x in shown) == pytest.approx(place.logits[0], abs=0.01 * len(shown))
+    names = {("head", n, h): f"L{n}H{h}" for n in range(4) for h in range(4)}
+    names |= {("mlp", n, -1): f"MLP {n}" for n in range(4)}
+    largest = sorted(names, key=lambda key: -abs(parts[key]))[:SHOWN]
+    assert {names[key] for key in largest} == {name for name, _ in shown[1:-1]}
+    for key in largest:
+        assert dict(shown)[names[key]] == pytest.approx(parts[key], abs=0.006)
+    layers = [int(re.search(r"\d", name)[0]) for name, _ in shown[1:-1]]
+    assert layers == sorted(layers)
+    assert shown[0][0] == "the token itself" and shown[-1][0].endswith("others")
+
+
+def test_bands_are_as_wide_as_what_is_written(page):
+    """Each writer has one band to the guess: its width, over its logits, is the same for all."""
+    bands = view(page, "flow").locator("svg [aria-label=link] path")
+    end = "x.getPointAtLength(x.getTotalLength()).x"
+    lines = bands.evaluate_all(f"all => all.map(x => [{end}, +x.getAttribute('stroke-width')])")
+    right = max(x for x, _ in lines)
+    widths = [width for x, width in lines if x > right - 2]
+    sizes = [abs(x) for _, x in written(page)]
+    assert len(widths) == len(sizes)
+    ratios = [width / size for width, size in zip(widths, sizes) if width > 3]
+    assert len(ratios) >= 2 and max(ratios) / min(ratios) < 1.02
+
+
+def test_a_flow_is_read_and_chosen_by_keys(page):
+    button = view(page, "flow").get_by_role("button").first
+    name = button.text_content()
+    button.focus()
+    page.keyboard.press("Enter")
+    explored.expect_selected(explored.head(page, name))
+    expect(view(page, "flow").get_by_role("button", name=name, exact=True)).to_be_focused()
+    expect(view(page, "flow").locator("[aria-pressed=true]")).to_have_text(name)
+
+
+def test_a_flow_of_another_guess_and_token(page):
+    before = written(page)
+    page.locator("#flow").get_by_label("Which guess").select_option("second guess")
+    settle(page)
+    second = written(page)
+    tokens(page).nth(2).click()
+    settle(page)
+    expect(page.locator("#flow .hint")).to_contain_text("(2)")
+    assert before != second != written(page)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_wrong(open_page, path, dark):
+    page = ready(open_page(path, dark=dark))
+    settle(page)
+    for name in "#flow", "#layer":
+        report = Axe().run(page, context=name)
+        assert report.violations_count == 0, report.generate_report()
+
+
+# the heads of a layer
+
+
+def layer_lines(page):
+    """Colours of the lines in the view of a layer."""
+    lines = view(page, "layer").locator("svg [aria-label=link] path")
+    return lines.evaluate_all("all => all.map(x => x.getAttribute('stroke'))")
+
+
+def test_heads_of_a_layer_share_a_view(page, model):
+    """A line for each weight from 0.01 on of the chosen token, a colour for each head."""
+    explored.click(explored.head(page, "L2H1"))
+    tokens(page).nth(4).click()
+    settle(page)
+    pattern = minitx.run(model, TEXT, ("pattern", 2))["pattern", 2][0, :, 4]
+    counts = (pattern >= 0.01).sum(axis=-1)
+    colours = layer_lines(page)
+    assert len(colours) == counts.sum() and len({*colours}) == len(counts)
+    assert sorted(colours.count(colour) for colour in {*colours}) == sorted(counts)
+    expect(page.locator("#layer h2")).to_contain_text("Layer 2")
+
+
+def test_a_head_is_taken_out_by_its_button_and_the_address_keeps_it(page, model):
+    explored.click(explored.head(page, "L2H1"))
+    tokens(page).nth(4).click()
+    button = view(page, "layer").get_by_role("button", name="L2H3")
+    settle(page)
+    before = len(layer_lines(page))
+    button.focus()
+    page.keyboard.press("Space")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(button).to_be_focused()
+    pattern = minitx.run(model, TEXT, ("pattern", 2))["pattern", 2][0, 3, 4]
+    assert before - len(layer_lines(page)) == (pattern >= 0.01).sum()
+    expect(page).to_have_url(re.compile("without=3"))
+    page.reload()
+    settle(ready(page))
+    expect(button).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_pointer_says_what_each_head_gives_a_token(page, model):
+    tokens(page).nth(4).click()
+    settle(page)
+    names = view(page, "layer").locator("[aria-label=text]").nth(1).locator("text")
+    explored.point(names.nth(2))
+    head = int(page.evaluate("minitx.state.head"))
+    pattern = minitx.run(model, TEXT, ("pattern", head // 4))["pattern", head // 4][0, :, 4, 2]
+    for number, weight in enumerate(pattern):
+        expect(explored.tip(page, "layer")).to_contain_text(f"H{number}  {weight:.3f}")

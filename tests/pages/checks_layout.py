@@ -1,0 +1,209 @@
+"""How the pages of `minitx serve` and `minitx explore` are laid out: make test-page.
+
+Order: the pages; what is seen first; folded views; the strip of tokens; steps of the history; what
+a model reads.
+"""
+
+import re
+
+import explored
+import pytest
+import served
+from explored import click, head, ready, settle, tokens, view
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.contract import own_texts
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.pages import explore
+
+TEXT = "He looked at her, and then he went out of the room."
+HEBREW = "שלום לכולם"
+HEIGHT = "document.documentElement.scrollHeight"
+WIDTH = "document.documentElement.scrollWidth"
+WIDTHS = 320, 390, 768, 1280, 1920
+
+
+@pytest.fixture(scope="module")
+def port():
+    """Of a live page of a masked model, a causal one and an encoder-decoder."""
+    runs = Runs({name: minitx.load(name) for name in ("tiny-roberta", "tiny-gpt2", "tiny-bart")})
+    with served.listening(runs, TEXT) as port:
+        yield port
+
+
+@pytest.fixture
+def live(launch, kind, port):
+    """live(width, height, hash) -> the live page in a window of its own."""
+    contexts = []
+
+    def live(width, height, hash_="", dark=False):
+        context = launch(kind, dark).new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/#{hash_}")
+        settle(ready(page))
+        return page
+
+    yield live
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def static(open_page, tmp_path):
+    """static(name, text, width, height) -> the page of `minitx explore`."""
+
+    def static(name, text, width=1280, height=800):
+        path = tmp_path / "page.html"
+        explore.write(minitx.load(name), name, text, path)
+        page = open_page(path, width, height)
+        settle(ready(page))
+        return page
+
+    return static
+
+
+def bottom(element):
+    """How far down an element reaches, in pixels from the top of the window."""
+    box = element.bounding_box()
+    return box["y"] + box["height"]
+
+
+# what is seen first
+
+
+def test_heat_maps_stand_above_the_fold(live):
+    """At 1280 x 800 two rows of heads, of which the first began at 1129, and half the matrix."""
+    page = live(1280, 800)
+    assert page.evaluate("scrollY") == 0
+    assert bottom(explored.head(page, "L1H0")) <= 800  # measured 733
+    matrix = view(page, "matrix").locator("image").last.bounding_box()
+    assert matrix["y"] + matrix["height"] / 2 <= 800  # measured 744
+
+
+def test_a_telephone_shows_the_live_page_in_3000_pixels(live):
+    """8,021 before. The changes stay in sight in one row, with the tokens in another."""
+    page = live(390, 844)
+    assert page.evaluate(HEIGHT) <= 3000
+    assert page.evaluate(WIDTH) <= 390
+    page.evaluate("scrollTo(0, 1500)")
+    for name in ("#live-positions", "#token0"):
+        expect(page.locator(name)).to_be_in_viewport()
+    assert page.locator("#strip").bounding_box()["height"] < 150
+    boxes = [box.bounding_box() for box in page.locator("#live-changes fieldset:visible").all()]
+    assert len(boxes) >= 4 and len({round(box["y"]) for box in boxes}) == 1
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_width_scrolls_sideways_nor_leaves_a_row_half_empty(live, width):
+    page = live(width, 900)
+    assert page.evaluate(WIDTH) <= width
+    rows = {}
+    for card in page.locator("main > figure:visible").all():
+        box = card.bounding_box()
+        rows.setdefault(round(box["y"]), []).append(box["x"] + box["width"])
+    main = page.locator("main").bounding_box()
+    ends = [main["x"] + main["width"] - max(row) for row in rows.values()]
+    assert max(ends) < 2  # the last card of a row ends where the page does
+
+
+# folded views
+
+
+def test_the_overview_opens_by_its_title(live):
+    page = live(1280, 800)
+    steps = page.get_by_role("group", name="The whole pass")
+    expect(steps).to_have_count(0)
+    page.get_by_role("heading", name="The whole pass, step by step").click()
+    expect(steps).to_be_visible()
+
+
+def test_a_link_to_a_view_opens_it(live):
+    page = live(390, 844, "view=lens&step=softmax")
+    expect(page.locator("#lens svg").last).to_be_visible()
+    expect(page.get_by_role("group", name="The whole pass")).to_be_visible()
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_no_card_of_an_encoder_decoder_is_blank(live, part):
+    """Also one that was never scrolled to."""
+    page = live(1280, 800, f"model=tiny-bart&text=3+May+1912&part={part}")
+    expect(page.locator("#live-status")).to_contain_text("As it is")
+    settle(page)
+    for card in page.locator("main > figure:visible:has(> details[open]) .plot").all():
+        assert card.locator("> *").count() > 0, card.evaluate("x => x.closest('figure').id")
+
+
+# the strip of tokens
+
+
+def test_a_long_text_says_that_its_strip_scrolls(static):
+    page = static("tiny-gpt2", " ".join([TEXT] * 14))
+    count = tokens(page).count()
+    assert count > 200
+    expect(page.locator("#more")).to_have_text(f"{count} tokens: scroll for the others.")
+    page = static("tiny-gpt2", TEXT)
+    expect(page.locator("#more")).to_be_empty()
+
+
+def test_letters_that_are_cut_into_bytes_are_explained(static):
+    page = static("tiny-gpt2", HEBREW)
+    assert "�" in "".join(tokens(page).all_text_contents())
+    expect(page.locator("#more")).to_contain_text("reads bytes")
+
+
+# steps of the history
+
+
+def test_back_takes_a_choice_back_on_a_page_that_stands_alone(static):
+    page = static("tiny-gpt2", TEXT)
+    click(head(page, "L1H1"))
+    expect(page).to_have_url(re.compile("head=L1H1"))
+    tokens(page).nth(3).click()
+    expect(page).to_have_url(re.compile("token=3"))
+    page.get_by_label("In which order").select_option("sharpest first")
+    expect(page).to_have_url(re.compile("sort="))
+    page.go_back()
+    expect(page.get_by_label("In which order")).to_have_value("by layer")
+    explored.expect_selected(tokens(page).nth(3))
+    page.go_back()
+    assert explored.choice(page)[0] is None
+    explored.expect_selected(head(page, "L1H1"))
+    page.go_forward()
+    explored.expect_selected(tokens(page).nth(3))
+
+
+def test_a_server_that_came_back_is_asked_again_whatever_was_asked(live):
+    """Also after what is no run: the Python, a page that is saved."""
+    page = live(1280, 800)
+    status = page.locator("#live-status")
+    page.context.set_offline(True)
+    page.locator("#live-python").click()
+    expect(status).to_contain_text("is minitx serve still running?")
+    page.context.set_offline(False)
+    expect(status).to_contain_text("As it is")
+    expect(status).not_to_have_class("failed")
+
+
+# what a model reads
+
+
+def test_another_model_gets_a_text_of_its_own_kind(live):
+    page = live(1280, 800)
+    text, kind = page.locator("#live-text"), page.locator("#live-kind")
+    text.fill("The dog ran.")
+    expect(page.locator("#live-status")).to_contain_text("As it is. 8 tokens,")
+    page.locator("#live-model").select_option("tiny-bart")
+    expect(text).to_have_value("The dog ran.")  # what somebody wrote stays
+    expect(kind).to_contain_text("This model was trained on dates alone, such as")
+    page.locator("#live-model").select_option("tiny-gpt2")
+    expect(kind).to_be_empty()
+    text.fill("He looked at her for a moment, and then he went out of the room.")
+    page.locator("#live-model").select_option("tiny-bart")
+    expect(text).to_have_value(own_texts.DATE)
+    expect(page.locator("#live-status")).to_contain_text(
+        re.compile(r"As it is\. 29 tokens of the source, 12 of the target")
+    )
