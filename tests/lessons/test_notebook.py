@@ -153,3 +153,9 @@ def test_each_lesson_is_translated(lesson):
     translated = lessons.get(lesson.number, "ja")
     assert translated.name == lesson.name
     assert translated.live == lesson.live
+
+
+@pytest.mark.parametrize("lesson", EVERY, ids=lambda x: f"{x.language}-{x.name}")
+def test_each_lesson_ends_with_an_open_task(lesson):
+    label = {"en": "Open", "ja": "自由課題"}[lesson.language]
+    assert len(re.findall(rf"^\*\*(?:3\. )?{label}\b", lesson.text, re.M)) == 1
