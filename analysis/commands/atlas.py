@@ -45,7 +45,7 @@ def declare(commands):
         "a text, or for a model of pictures a folder of them; sample: one that comes along (sample)"
     )
     command.add_argument("--text", default="sample", metavar="FILE", help=about)
-    about = "token ids in place of a text: a file with one sentence a line, or -"
+    about = "token ids in place of a text: a file with one sentence per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
     for name, default, about in NUMBERS:
         command.add_argument(name, type=int, default=default, metavar="N", help=about)

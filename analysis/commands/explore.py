@@ -12,13 +12,13 @@ def declare(commands):
     command = flags.command(commands, "explore", run, about, "MODEL", "TEXT")
     about = "whole words: attention summed over a key's pieces, averaged over a query's"
     command.add_argument("--words", action="store_true", help=about)
-    about = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
+    about = "output of an encoder-decoder for the source TEXT (its own greedy output)"
     command.add_argument("--target", metavar="TEXT", help=about)
     about = "a second text beside the first, with the difference where both are of one length"
     command.add_argument("--beside", metavar="TEXT", help=about)
     about = "a second model beside the first, on the same text or on that of --beside"
     command.add_argument("--beside-model", metavar="MODEL", help=about)
-    about = "what each token and each head adds to a guess, too, beside random weights"
+    about = "also show what each token and head contributes to a prediction, beside random weights"
     command.add_argument("--attribution", action="store_true", help=about)
     command.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
 

@@ -6,7 +6,10 @@ from ..contract import registry, results, sides
 from ..machine.language import filled, label, translated
 from . import parsers
 
-TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+TEXT = (
+    "file or folder with one document or paragraph per line, - for standard input, or sample, "
+    "the bundled text"
+)
 
 
 def command(commands, name, function, description, *positionals):
@@ -21,7 +24,7 @@ def command(commands, name, function, description, *positionals):
         "TEXT": "text to read, a file of it, or - for standard input",
         "A": model,
         "B": f"another {model}",
-        "HISTORY": "folder that `minitx train` wrote, or a history that comes along",
+        "HISTORY": "folder that `minitx train` wrote, or a bundled history",
         "CONFIG": "config.json, or bundled name or folder that has it, with or without a tokenizer",
     }
     for positional in positionals:
@@ -58,8 +61,10 @@ def of_options(command, experiment):
 def _of_options(command, options):
     """A flag for each option: a switch for a bool, else a text, checked later."""
     for option in options:
-        limits = f"; {label(str(option.range))}" if option.range else ""
-        about = f"{translated(option.help)} ({option.default!r}{limits})".replace("%", "%%")
+        notes = [filled("default {default}", default=repr(option.default))]
+        notes = notes * (option.default != "") + [label(str(option.range))] * bool(option.range)
+        about = translated(option.help) + f" ({'; '.join(notes)})" * bool(notes)
+        about = about.replace("%", "%%")
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
@@ -75,7 +80,7 @@ def of_side(command):
 
 def of_ids(command, own=()):
     """The flags that name a file of token ids, a sample and a column; own: options there are."""
-    about = "token ids in place of a text: a file with one document a line, or -"
+    about = "token ids in place of a text: a file with one document per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
     for option in registry.OF_TEXTS:
         if option.name not in own:
@@ -93,7 +98,7 @@ def of_workers(command):
     """The flags of a command that measures documents."""
     about = "worker processes on this machine (default: threads)"
     command.add_argument("--workers", type=int, default=0, metavar="N", help=about)
-    about = "use a Dask scheduler, as tcp://HOST:8786"
+    about = "use a Dask scheduler, e.g. tcp://HOST:8786"
     command.add_argument("--scheduler", default="", metavar="ADDRESS", help=about)
 
 

@@ -16,7 +16,7 @@ def declare(commands):
     command.add_argument("--notebook", metavar="FILE", help=about)
     about = "folder for the page where the documentation is not built (out/lessons)"
     command.add_argument("--out", help=about)
-    about = "say where the page is, and open no browser"
+    about = "print where the page is, and open no browser"
     command.add_argument("--no-browser", action="store_true", help=about)
 
 

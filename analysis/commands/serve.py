@@ -15,7 +15,7 @@ def declare(commands):
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     command.add_argument("--no-browser", action="store_true", help="open no browser")
-    about = "what each token and each head adds to a guess, too (takes longer)"
+    about = "also show what each token and head contributes to a prediction (takes longer)"
     command.add_argument("--attribution", action="store_true", help=about)
 
 

@@ -46,8 +46,8 @@ def train(
     batch: inputs in each step
     rate: peak learning rate
     warm_up: share of the steps in which it rises; then it falls as a cosine to 0
-    decay: share of a matrix that a step of rate 1 would take off
-    clip: longest gradient of all arrays together (0: any)
+    decay: weight decay: share of a matrix that a step of rate 1 would remove
+    clip: largest norm of the gradient of all arrays together (0: no limit)
     masked: share of the words that a masked model has to predict
     span: mean number of these side by side
     dtype: precision; float64 to check a run

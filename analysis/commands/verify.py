@@ -18,7 +18,7 @@ def declare(commands):
     command = flags.command(commands, "verify", run, about, "MODEL")
     about = "a file that `minitx record` wrote, or another model"
     command.add_argument("reference", metavar="REFERENCE", help=about)
-    about = "largest difference, as a share of a point's largest value (by dtype)"
+    about = "largest difference allowed, relative to an activation's largest value (by dtype)"
     command.add_argument("--bound", type=float, metavar="X", help=about)
     choices = ("float64", "float32")
     about = "of both (float64)"

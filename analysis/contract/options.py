@@ -100,8 +100,8 @@ Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experime
 Text = Annotated[
     str,
     Files(),
-    "file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or "
-    "sample",
+    "file or folder with one document or paragraph per line, .csv, .jsonl, - for standard input, "
+    "or sample, the bundled text",
 ]
 Documents = Annotated[Size, "documents to read (0: as many as the text holds, at most 100)"]
 TwoDocuments = Annotated[  # for what is compared between halves, or has an interval
@@ -115,9 +115,10 @@ Column = Annotated[str, "columns of a .csv or keys of a .jsonl file that hold th
 Every = Annotated[Count, "of a masked model, hide one token in this many"]
 Heads = Annotated[
     str,
-    "heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest",
+    "heads to draw, e.g. L0H0,L1H2; auto: those with the sharpest attention to the left and to the "
+    "right, and the one with the broadest",
 ]
-Seed = Annotated[int, AtLeast(0), "seed of all that is drawn at random"]
+Seed = Annotated[int, AtLeast(0), "random seed"]
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ from .rules import Answer, Asks
 EXPERIMENTS: dict[str, "Experiment"] = {}
 OF_PICTURES: dict[str, "Experiment"] = {}  # those that run in their place on a model of pictures
 # what every experiment that reads texts takes beside its own options
-SAMPLE = understand("sample", Size, 0, "documents of the text, drawn at random by the seed (all)")
+SAMPLE = understand("sample", Size, 0, "documents to draw from the text at random, by --seed (all)")
 SEED = understand("seed", Seed, 0, "of the sample")
-COLUMN = understand("column", str, "", "column or key of the text in a table")
+COLUMN = understand("column", str, "", "column or key that contains the text")
 OF_TEXTS = SAMPLE, SEED, COLUMN
 ABOUT = "architecture", "method", "table"
 

@@ -18,7 +18,7 @@ from .registry import EXPERIMENTS, NotApplicable
 
 AUTO = "auto"
 SIDES = "encoder", "decoder", "cross", "both"
-HELP = "what to read of an encoder-decoder (auto: its encoder, or what the experiment is about)"
+HELP = "part of an encoder-decoder to analyse (auto: what the experiment concerns, or its encoder)"
 OPTION = understand("side", Literal["auto", "encoder", "decoder", "cross", "both"], AUTO, HELP)
 SOURCE = "a source for each text"  # what a decoder by itself lacks
 SENTENCES = {

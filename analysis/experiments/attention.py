@@ -39,13 +39,13 @@ def attention(
 ):
     """Heat maps of the attention of a few heads.
 
-    head: up to 6 heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
+    head: up to 6 heads to show, e.g. L0H0,L1H2; auto: those with the sharpest attention to the
+    left and to the right, and the one with the broadest
     show: how many of the document's first tokens to show
-    side: what to read of an encoder-decoder: its encoder (auto), or the decoder's attention to its
-    own tokens or (cross) to those of its source
+    side: part of an encoder-decoder to analyse: its encoder (auto), or the decoder's attention to
+    its own tokens or (cross) to those of its source
     source: the text that the encoder reads, with decoder and cross in place of --text
-    target: what the decoder says of it; without one, its own greedy output
+    target: the decoder's output for it; without one, its own greedy output
     """
     if model.encoder is not None:
         measure = {"decoder": _of_decoder, "cross": _of_cross}[side]

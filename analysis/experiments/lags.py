@@ -53,11 +53,11 @@ def lags(
     """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
     the peak is position x position.
 
-    head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
+    head: heads to draw, e.g. L0H0,L1H2; auto: those with the sharpest attention to the left and to
+    the right, and the one with the broadest
     reach: lags to draw on each side (0: 30, or as many as the tokens allow)
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
-    (where queries and keys are turned by their place, scores are exact anyway)
+    (with rotary positions, scores are exact anyway)
     """
     signals = lag_signals.signals(model, bias)
     document_set = None

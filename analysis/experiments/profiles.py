@@ -54,11 +54,11 @@ def profiles(
     """Attention by relative position, clustered, for every head: on a text, with its words
     shuffled, and on positions alone.
 
-    pairs: for a decoder in place of a text, a file of pairs (JSON Lines with source and target), or
-    dates; of a text the decoder says its own greedy output
-    tokens: length of each document (0: the model's longest input, or the median output of a
-    decoder; shorter ones are left out)
-    clustered: attention, or scores as they are before the mask hides any
+    pairs: for a decoder, a file of pairs (JSON Lines with source and target) or dates, in place of
+    a text; for a text, the decoder's greedy output is used
+    tokens: length of each document (0: the model's longest input, or for a decoder the median
+    length of its outputs; shorter documents are left out)
+    clustered: what is clustered: attention, or scores before masking
     clusters: number of clusters
     reach: farthest offset, in tokens
     """

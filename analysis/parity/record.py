@@ -32,12 +32,12 @@ class How(NamedTuple):
 
 
 HELPS = {
-    "text": "file or folder with one document a line, or sample",
+    "text": "file or folder with one document per line, or sample",
     "texts": "documents of it",
     "tokens": "to which each is cut, after a word",
     "sample": "values that are kept of each array; 0: all",
     "seed": "by which these are drawn",
-    "points": "only these points, joined by commas (all that the library shows)",
+    "points": "only these activations, separated by commas (all that the library returns)",
 }
 
 

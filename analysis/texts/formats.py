@@ -5,7 +5,7 @@
     rows            200 rows of random words with pieces of each said again, one a line, on which
                     tiny-induction was not trained
     -               standard input, in one of the layouts of a .txt file
-    a .txt file     one document a line; or WikiText, where ` = Title = ` begins an article, which
+    a .txt file     one document per line; or WikiText, where ` = Title = ` begins an article, which
                     is a document
     a .csv file     a header, then one document a row; the text is in the columns that --column
                     names
@@ -16,7 +16,7 @@
                     none, all tables inside
     a glob          all files that it matches, as data/**/*.jsonl.zst
     a URL           of one object, of a folder (ends with /) or with a star, through fsspec
-    ids:FILE        token ids in place of words, one document a line (ids.py); --ids FILE for short
+    ids:FILE        token ids in place of words, one document per line (ids.py); short: --ids FILE
 
 A file but .parquet may be packed: .gz or .zst stands behind its ending. Nothing else is guessed:
 any other name is read as a .txt file.
@@ -200,7 +200,7 @@ def _articles(path, choice):
 
 
 def _lines(path, choice):
-    """One document a line."""
+    """One document per line."""
     for number, line in decoded(path):
         if line.strip() and choice.takes():
             yield Record(line.strip(), None, f"{path.name}, line {number}")

@@ -1,6 +1,6 @@
 """Token ids from a file, for any model: also one whose tokenizer is missing, or refused.
 
-One document a line: whole numbers between blanks or commas, in brackets or not. They are what the
+One document per line: whole numbers between blanks or commas, in brackets or not. They are what the
 model reads, and nothing is added to them. The first or the last token counts as special if it is
 the same in all lines, of which there must be at least two.
 
@@ -59,7 +59,7 @@ def _id(word, config, where):
     """A word as the id of a token."""
     if not NUMBER.fullmatch(word):
         raise ValueError(
-            f"{where}: {word[:20]!r} is not a token id; wanted whole numbers, one document a line"
+            f"{where}: {word[:20]!r} is not a token id; wanted whole numbers, one document per line"
         )
     token = int(word)
     if token >= config.n_vocab:

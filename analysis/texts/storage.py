@@ -50,8 +50,8 @@ def files(text):
         return _of_glob(str(location))
     if named.is_ids and not location.is_file():
         raise FileNotFoundError(
-            f"no file {str(location)!r}: wanted token ids, one document a line, or - for standard "
-            "input"
+            f"no file {str(location)!r}: wanted token ids, one document per line, or - for "
+            "standard input"
         )
     is_folder = bool(named.place) and location.is_dir()
     paths = classes(text)
@@ -65,8 +65,8 @@ def files(text):
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
         raise FileNotFoundError(
-            f"{what} {named.place!r}: wanted a file with one document or paragraph a line, a .csv, "
-            ".jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
+            f"{what} {named.place!r}: wanted a file with one document or paragraph per line, a "
+            ".csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
             "files, a URL, '-' for standard input, or 'sample'"
         )
     return paths

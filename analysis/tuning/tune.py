@@ -63,17 +63,17 @@ def tune(
     words)
     only: arrays that learn, joined by commas: W_pos,W_Q.L3 (all)
     freeze: arrays that do not
-    positions: the position table: as the model has it, at zero for good, or learned anew from
+    positions: the position table: as the model has it, permanently zero, or learned again from
     small random numbers
     steps: steps of the optimizer
     batch: documents in each
     rate: peak learning rate
     warm_up: share of the steps in which it rises; then it falls as a cosine to 0
-    decay: share of a matrix that a step of rate 1 would take off
-    clip: longest gradient of all arrays together (0: any)
-    masked: share of the words that a masked model has to tell
-    held_out: share of the documents that only measure
-    every: steps between two losses on these
+    decay: weight decay: share of a matrix that a step of rate 1 would remove
+    clip: largest norm of the gradient of all arrays together (0: no limit)
+    masked: share of the tokens that a masked model has to predict
+    held_out: share of the documents that are held out for evaluation
+    every: steps between two evaluations on these
     seed: seed of all that is drawn
     """
     given = dict(locals())
