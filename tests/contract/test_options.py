@@ -151,6 +151,6 @@ def test_help_shows_choices_ranges_and_switches(experiment, capsys):
         commands.run_command(["run", "tried", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "--distance {cosine,euclidean}" in text
-    assert "(8; 2 to 50)" in text and "(2; 1 or more)" in text
+    assert "(default 8; 2 to 50)" in text and "(default 2; 1 or more)" in text
     assert "[--whole]" in text and "--no-whole" not in text
     assert "--a-mean, --no-a-mean" in text
