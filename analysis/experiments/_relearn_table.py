@@ -23,15 +23,6 @@ USUAL = 128  # tokens of a document: of 256, tiny-roberta learns less in as many
 LEAST = 8  # words of a document
 
 
-def filler(tokenizer):
-    """Id of the token that fills; raises ValueError if the vocabulary has none."""
-    for piece in FILLERS:
-        ids = tokenizer.encode(piece, special=False)
-        if tokenizer.pieces(ids) == [piece]:
-            return ids[0]
-    raise ValueError(f"this model's vocabulary has neither {' nor '.join(FILLERS)}")
-
-
 def n_words(model, fillers, tokens=0):
     """Words of a document that has this many tokens once it is spread (0: USUAL, or the longest).
 
@@ -54,7 +45,7 @@ class Spread:
         self.share, self.groups, self.plain = share, np.arange(len(rows)), rows
         words = rows[:, before : rows.shape[1] - after]
         shape = len(rows), words.shape[1], fillers
-        fill = np.full(shape, filler(model.tokenizer))
+        fill = np.full(shape, losses.token_of(model.tokenizer, FILLERS))
         spread = np.concatenate([words[..., None], fill], axis=2).reshape(len(rows), -1)
         ends = rows[:, :before], rows[:, rows.shape[1] - after :]
         self.rows = np.concatenate([ends[0], spread, ends[1]], axis=1)
@@ -92,11 +83,9 @@ def attention(model, rows, queries, reach):
 
     Each document counts once; a query counts for the offsets at which it has a key.
     """
-    L = model.config.n_layers
     total = 0.0
     for row in rows:
-        trace = minitx.run(model, row, "pattern")
-        pattern = np.array([trace["pattern", layer][0] for layer in range(L)])
+        pattern = minitx.run(model, row, "pattern").stack("pattern")[:, 0]
         total = total + at_offsets(pattern[:, :, queries], queries, reach)
     return total / len(rows)
 

@@ -42,7 +42,7 @@ def lags(
     model,
     run=UNSAVED,
     *,
-    head: str = "auto",
+    head: options.Heads = "auto",
     reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
     bias: bool = False,
     text: options.Text = "sample",
@@ -53,8 +53,6 @@ def lags(
     """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
     the peak is position x position.
 
-    head: heads to draw, e.g. L0H0,L1H2; auto: those with the sharpest attention to the left and to
-    the right, and the one with the broadest
     reach: lags to draw on each side (0: 30, or as many as the tokens allow)
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
     (with rotary positions, scores are exact anyway)

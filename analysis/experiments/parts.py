@@ -87,16 +87,6 @@ def parts(model, run=UNSAVED, *, tokens: options.Tokens = 0):
     return result
 
 
-def arrays_by_part(model):
-    """(part, array) of every weight, each once: a tied output matrix is the word embedding."""
-    counted = set()
-    for name, x in named_arrays(model).items():
-        place = x.__array_interface__["data"][0]
-        if place not in counted:
-            counted.add(place)
-            yield part_of(name.rpartition(".")[-1]), x
-
-
 def part_of(name):
     """The part to which an array of this name belongs."""
     stem = name[:-2] if name.startswith("ln") else name[2:]
@@ -104,10 +94,13 @@ def part_of(name):
 
 
 def weights_by_part(model):
-    """{part: weights, in numbers}."""
-    sizes = dict.fromkeys(COLORS, 0)
-    for part, x in arrays_by_part(model):
-        sizes[part] += x.size
+    """{part: weights, in numbers}, each once: a tied output matrix is the word embedding."""
+    sizes, counted = dict.fromkeys(COLORS, 0), set()
+    for name, x in named_arrays(model).items():
+        place = x.__array_interface__["data"][0]
+        if place not in counted:
+            counted.add(place)
+            sizes[part_of(name.rpartition(".")[-1])] += x.size
     return sizes
 
 

@@ -72,13 +72,9 @@ def profiles(
     everywhere = _measure(model, texts, clustered, reach, seed, run)
     attention = {name: x[:, 0] for name, x in everywhere.items()}
     uniform = maths.uniform(T, model.config.causal, reach)
-    result = {
-        "T": T,
-        "documents": len(texts),
-        "offsets": maths.offsets(reach),
-        "clustered": clustered,
-    }
-    result |= {"uniform": uniform, "profiles": attention["plain"].astype(np.float32)}
+    result = {"T": T, "documents": len(texts), "offsets": maths.offsets(reach)}
+    result |= {"clustered": clustered, "uniform": uniform}
+    result["profiles"] = attention["plain"].astype(np.float32)
     result["profiles_shuffled"] = attention["shuffled"].mean(axis=0)
     result["profiles_positions"] = attention["positions"].mean(axis=0)
     if model.encoder is not None:

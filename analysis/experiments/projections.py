@@ -54,11 +54,7 @@ def projections(
 
     tokens: length of each document (0: 64, or the model's longest input if that is less)
     """
-    if model.config.task_head not in position_tables.PREDICTS:
-        raise NotApplicable(
-            "projections needs a masked or causal language model; this checkpoint's head is "
-            f"{model.config.task_head}"
-        )
+    position_tables.check_head(model, "projections")
     if model.config.pos_terms:
         raise NotApplicable(
             "projections needs scores that are products q.k only; here other terms are added"

@@ -13,7 +13,7 @@ from ..contract import Asks, NotApplicable, Of, Without, options, register
 from ..drawing import draw
 from ..machine import progress
 from ..maths import profiles
-from ..measures import heads
+from ..measures import heads, losses
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..tuning import batches, training
@@ -79,7 +79,7 @@ def _check(model):
             "relearn needs a masked language model with a position table; this checkpoint's head "
             f"is {model.config.task_head}"
         )
-    _relearn_table.filler(model.tokenizer)
+    losses.token_of(model.tokenizer, _relearn_table.FILLERS)
 
 
 def _rows(model, text, documents, n):

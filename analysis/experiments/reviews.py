@@ -127,28 +127,12 @@ def ordered(model, text, documents, tokens, column, label, seed):
     windows = corpus.documents(model, text, documents, length, most=WINDOWS)
     coins = np.random.default_rng(seed).integers(0, 2, -(-len(windows) // 2))
     mixed = np.column_stack([coins, 1 - coins]).ravel()[: len(windows)] == 1
+    texts = [windows.shuffled(i, x, seed) if mixed[i] else x for i, x in enumerate(windows)]
     labels = ["shuffled" if x else "in order" for x in mixed]
-    return Source(Mixed(windows, mixed, seed), labels, cut=0, skipped=0)
+    return Source(texts, labels, cut=0, skipped=0)
 
 
 TASKS = {"labels": labelled, "order": ordered}
-
-
-class Mixed:
-    """Documents, some of them with their ordinary tokens in random order; mixed: which [N]."""
-
-    def __init__(self, documents, mixed, seed):
-        self.documents, self.mixed, self.seed = documents, mixed, seed
-
-    def __len__(self):
-        return len(self.documents)
-
-    def __iter__(self):
-        for i, document in enumerate(self.documents):
-            if self.mixed[i]:
-                yield self.documents.shuffled(i, document, self.seed)
-            else:
-                yield document
 
 
 class Chain:

@@ -260,8 +260,13 @@ def needs_head(model, head):
 
 def mask_token(tokenizer):
     """Id of the token that hides another; raises ValueError if the vocabulary has none."""
-    for piece in MASKS:
+    return token_of(tokenizer, MASKS)
+
+
+def token_of(tokenizer, names):
+    """Id of the first of these tokens that a vocabulary has; raises ValueError if it has none."""
+    for piece in names:
         ids = tokenizer.encode(piece, special=False)
         if tokenizer.pieces(ids) == [piece]:
             return ids[0]
-    raise ValueError(f"this model's vocabulary has neither {' nor '.join(MASKS)}")
+    raise ValueError(f"this model's vocabulary has neither {' nor '.join(names)}")

@@ -11,7 +11,7 @@ import minitx
 
 from ...contract import options, register_of_pictures
 from ...drawing import Bar, Line, When, bars, draw, row
-from ...measures import pictures
+from ...measures import pictures, residual_stream
 from ...running.stream import UNSAVED
 
 WAYS = "as it is", "shuffled", "at zero"
@@ -36,6 +36,7 @@ def remove_positions(
         ways = {}, {"positions": shuffled}, {"edits": {"pos_embed": np.zeros_like}}
         keep = ["ln_final", *(["logits"] if has_classes else [])]
         traces = [minitx.run(model, tokens, keep, **way) for way in ways]
+        unit = residual_stream.unit_vectors
         features = np.array([unit(t["ln_final"][0, places.patches]) for t in traces])
         other = features[0][rng.permutation(places.n)]
         cosines = (features[1:] * features[0]).sum(axis=-1).mean(axis=-1)  # shuffled, zero
@@ -52,12 +53,6 @@ def remove_positions(
     if has_classes:
         result |= _classes(sums["classes"], sample, pictures.knows_classes(model, sample), seed)
     return result
-
-
-def unit(x):
-    """Rows of length 1."""
-    x = x.astype(np.float64)
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def _classes(classes, sample, is_known, seed):
