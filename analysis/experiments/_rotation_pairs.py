@@ -18,8 +18,7 @@ from ..maths import nulls, positional_kernel, profiles
 from ..measures import heads, mean_kernel, score_moves
 from ..texts import corpus
 
-DEALS = 1000  # of angles among the pairs of a head, and of heads
-QUANTILE = 0.99
+DEALS = 1000  # of angles among the pairs of a head
 OFFSETS = profiles.offsets()
 LINES = (-3, -2, -1, 1, 2, 3)  # offsets, in tokens, whose angles are drawn
 
@@ -94,10 +93,9 @@ def _right(c, omega, r, seed):
         mixed = abs(of_heads) * np.exp(1j * angles)
         curves = _curves(mixed[:, None], omega[layer])[:, 0]
         by_angles.append(np.mean(highest(curves, r["causal"]) == attention))
-    shuffles = nulls.row_shuffles(offset, DEALS, seed)
-    by_heads = nulls.distribution(lambda shuffled: np.mean(shuffled == attention), shuffles)
-    by_chance = [np.quantile(x, QUANTILE) for x in (by_angles, by_heads)]
-    result |= {"right": np.mean(offset == attention), "right_null": max(by_chance)}
+    right, (_, by_heads) = nulls.matches(attention, offset, seed)
+    by_chance = np.quantile(by_angles, nulls.CHANCE), by_heads
+    result |= {"right": right, "right_null": max(by_chance)}
     return result | dict(zip(("right_dealt", "right_shuffled"), by_chance))
 
 

@@ -330,26 +330,22 @@ def _draw_all(axes, r):
 register(
     conditions,
     draw=plot,
-    look=(
-        "Each row is a head, each column an input: the text, its words in random order, one word "
-        "repeated, positions with words at zero, words without positions; the number above it is "
-        "the attention to the head's offset. A head that reads positions keeps its bar, and the "
-        "peak of its scores (blue), in the third column and loses both in the last. Words at zero "
-        "are an input that no model is trained on: a head that loses its direction there but keeps "
-        "it on a repeated word still reads positions. A head that keeps it on shuffled words, but "
-        "neither on a repeated word nor on words alone, needs both: an earlier head finds the "
-        "neighbour by position and copies its word, and this head reads the copied word. The light "
-        "blue lines are the columns of query and key, without their biases; the dashed line is the "
-        "peak with inputs in random order. Scores are shown minus their median, and the highest of "
-        "a row is 1, because without words the norms scale positions up. At the right are all "
-        "heads with a direction, coloured by the source of the direction."
-    ),
-    published=(
-        "In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on words "
-        "alone the columns' correlations are mostly flat, though their sum is large at the "
-        "neighbour; with words shuffled it stays: adjacency is built on words and positions "
-        "(Yamamoto and Matsuzaki, figures 9 and 11 and section 5)."
-    ),
+    look="Each row is a head, each column an input: the text, its words in random order, one word "
+    "repeated, positions with words at zero, words without positions; the number above it is the "
+    "attention to the head's offset. A head that reads positions keeps its bar, and the peak of "
+    "its scores (blue), in the third column and loses both in the last. Words at zero are an input "
+    "that no model is trained on: a head that loses its direction there but keeps it on a repeated "
+    "word still reads positions. A head that keeps it on shuffled words, but neither on a repeated "
+    "word nor on words alone, needs both: an earlier head finds the neighbour by position and "
+    "copies its word, and this head reads the copied word. The light blue lines are the columns of "
+    "query and key, without their biases; the dashed line is the peak with inputs in random order. "
+    "Scores are shown minus their median, and the highest of a row is 1, because without words the "
+    "norms scale positions up. At the right are all heads with a direction, coloured by the source "
+    "of the direction.",
+    published="In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on "
+    "words alone the columns' correlations are mostly flat, though their sum is large at the "
+    "neighbour; with words shuffled it stays: adjacency is built on words and positions (Yamamoto "
+    "and Matsuzaki, figures 9 and 11 and section 5).",
     figure="EMNLP, figures 9 and 11",
     numbers="""
         fact n_directed: heads with a direction on the text: {profiles.DIRECTION}

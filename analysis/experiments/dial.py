@@ -186,22 +186,18 @@ BY_STRENGTH = Rows(
 register(
     dial,
     draw=plot,
-    look=(
-        "Each line is a head with a direction: it shows the most attended offset when the "
-        "positions of its layer's keys are moved. A head on its grey band, of slope -1, follows "
-        "the positions; a level line is a head that finds its offset by words, its own or words "
-        "copied by earlier layers, and does not depend on positions. Below are the attention to "
-        "the expected offset (dotted: every key moved by a different amount) and the rise of the "
-        "loss (dotted: queries and keys moved together, which should change nothing). In layer 0 "
-        "the moved positions are exact, through its norms; in deeper layers they are a mean over "
-        "other documents. If positions enter the scores, by rotated keys or a bias, every layer "
-        "is exact. Heads whose kernel (`kernel`) peaks where they look, possibly at their own "
-        "token, are reported separately: they must follow."
-    ),
-    published=(
-        "The blog post aims to show that position components contribute to inference; the paper "
-        "shows that waves and attention agree, not that one causes the other."
-    ),
+    look="Each line is a head with a direction: it shows the most attended offset when the "
+    "positions of its layer's keys are moved. A head on its grey band, of slope -1, follows the "
+    "positions; a level line is a head that finds its offset by words, its own or words copied by "
+    "earlier layers, and does not depend on positions. Below are the attention to the expected "
+    "offset (dotted: every key moved by a different amount) and the rise of the loss (dotted: "
+    "queries and keys moved together, which should change nothing). In layer 0 the moved positions "
+    "are exact, through its norms; in deeper layers they are a mean over other documents. If "
+    "positions enter the scores, by rotated keys or a bias, every layer is exact. Heads whose "
+    "kernel (`kernel`) peaks where they look, possibly at their own token, are reported "
+    "separately: they must follow.",
+    published="The blog post aims to show that position components contribute to inference; the "
+    "paper shows that waves and attention agree, not that one causes the other.",
     figure="raised in the blog post",
     numbers="""
         n_exact: heads with a direction, times shifts, that attend exactly where expected

@@ -42,10 +42,9 @@ COUNTS = (
 )
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
-DEALS = 1000  # of angles among frequencies, and of heads
+DEALS = 1000  # of angles among frequencies, and of maps among heads
 SHUFFLES = 200  # of the rows of the position table
 TURNS = 200  # of the frequencies of a map, each by an angle of its own
-QUANTILE = 0.99  # of what chance gives, above which something is more than chance
 SETTLED = 0.5  # gauge from which two maps have more in common than not
 MOST = 0.9  # share of the heads with a direction from which the answer is yes
 LEAST_SPREAD = 1e-9  # of two measures over heads, below which their correlation is rounding
@@ -157,7 +156,7 @@ def _find_peaks(table, seed):
     spectrum = spectra.mean_amplitude(table)
     shuffles = nulls.row_shuffles(table, SHUFFLES, seed)
     largest = nulls.distribution(lambda x: spectra.largest(spectra.mean_amplitude(x)), shuffles)
-    peaks = spectra.maxima(spectrum, np.quantile(largest, QUANTILE))
+    peaks = spectra.maxima(spectrum, np.quantile(largest, nulls.CHANCE))
     highest = 1 + spectrum[1:].argmax(keepdims=True)
     return np.sort(peaks if len(peaks) else highest), len(peaks)
 
@@ -280,7 +279,7 @@ def _lay_out(maps, T, conditions):
     by_chance = dict(zip(("band", "line"), layout.by_chance(rows, shifts, TURNS, conditions.seed)))
     places = {"line_shift": -shifts, "band_angle": maths.bin_centres()}
     result = {name: values[along[name[:4]].argmax()] for name, values in places.items()}
-    lines = {name: np.quantile(x, QUANTILE) for name, x in by_chance.items()}
+    lines = {name: np.quantile(x, nulls.CHANCE) for name, x in by_chance.items()}
     for name, other in (("line", "band"), ("band", "line")):
         highest = along[name].max()
         result |= {name: highest, f"{name}_null": lines[name]}
@@ -325,7 +324,7 @@ def _offset_shares(maps, T, conditions):
     result |= {"share_null": expected[best], "excess": excess[best]}
     by_chance = _deal(maps, T, conditions) - expected
     places = highest(by_chance, conditions.causal) + profiles.REACH
-    result["excess_null"] = np.quantile(by_chance[range(DEALS), places], QUANTILE)
+    result["excess_null"] = np.quantile(by_chance[range(DEALS), places], nulls.CHANCE)
     result["filter_by_offset"] = _fits(maps, T).mean(axis=0)
     result["filter_offset"] = highest(result["filter_by_offset"], conditions.causal)
     return result
@@ -387,17 +386,12 @@ def _compare_all_heads(model, X, r, seed):
     offset = np.array(best).reshape(r["directed"].shape)
     attention, directed = r["attention_of_heads"], r["directed"]
     result = {"offset_of_heads": offset}
-    result |= _agreement("agree", offset.ravel(), attention.ravel(), seed)
-    if not directed.any():
-        return result
-    return result | _agreement("agree_directed", offset[directed], attention[directed], seed)
-
-
-def _agreement(name, a, b, seed):
-    """Share of equal pairs of [N] and [N], and its 99 % quantile with the pairs shuffled."""
-    shuffles = nulls.row_shuffles(b, DEALS, seed)
-    by_chance = nulls.distribution(lambda shuffled: np.mean(a == shuffled), shuffles)
-    return {name: np.mean(a == b), f"{name}_null": np.quantile(by_chance, QUANTILE)}
+    pairs = {"agree": (offset.ravel(), attention.ravel())}
+    if directed.any():
+        pairs["agree_directed"] = offset[directed], attention[directed]
+    for name, pair in pairs.items():
+        result[name], (_, result[f"{name}_null"]) = nulls.matches(*pair, seed)
+    return result
 
 
 def _summarize(r, compared, pairs, layers, seed):
@@ -464,7 +458,7 @@ def _count_right(r, directed, attention, seed):
         return np.mean(offsets[directed] == attention[directed])
 
     shuffles = nulls.row_shuffles(r["compared_offsets"][:, 0], DEALS, seed)
-    result["right_null"] = np.quantile(nulls.distribution(count, shuffles), QUANTILE)
+    result["right_null"] = np.quantile(nulls.distribution(count, shuffles), nulls.CHANCE)
     result["gauge_peaks_directed_null"] = r["gauge_peaks_random"]
     result["gauge_directed_null"] = r["gauge_random"]
     return result
