@@ -18,7 +18,7 @@ from minitx import analysis
 from minitx.analysis.machine.files import write
 from minitx.lessons.sphinx import STRICT
 
-from . import gallery, links, notebooks, reference, works
+from . import contents, gallery, links, notebooks, reference, works
 from .cache import Kept
 
 HERE = Path(__file__).parent
@@ -111,7 +111,7 @@ def written(source, outcomes):
     for name, run in runs.items():
         gallery.write_page(name, run, source)
     gallery.write_index(runs, source)
-    notebooks.write_indices(source)
+    contents.write_pages(source)
     shutil.copy(ROOT / "analysis/example.svg", source)
     reference.write_pages(source)
     works.write_page(source)

@@ -22,26 +22,6 @@ LIVE = {
 }
 
 
-HEADINGS = {
-    "en": (
-        "Lessons",
-        "Each takes 15 to 30 minutes and stands alone: a question, an experiment to run and "
-        "change, a picture, what chance would give, and exercises with a check. You need matrices "
-        "and Python, no transformers. `minitx lesson` lists them, `minitx lesson 1` opens the "
-        "first, and each page offers its notebook. Printed, a page is a handout of two to five "
-        "sheets; what is folded stays out.",
-    ),
-    "ja": (
-        "レッスン",
-        "それぞれ 15 分から 30 分で、ほかを読んでいなくても始められます。"
-        "問い、動かして変える実験、図、偶然ならどうなるか、答え合わせのできる練習問題からなります。"
-        "必要なのは行列と Python だけで、トランスフォーマーの知識は要りません。"
-        "`minitx lesson 1 --lang ja` で最初のレッスンが開きます。"
-        "ページを印刷すると 2〜5 枚の配布資料になり、たたまれた部分は省かれます。",
-    ),
-}
-
-
 @dataclass(frozen=True)
 class Page:
     """A page with code: its place without an ending, its cells, what stands below its heading."""
@@ -138,22 +118,6 @@ def linked(text, folder, source):
         return f"]({match[1]}{ending}{match[2] or ''})"
 
     return re.sub(r"\]\(((?:\.\./)*[\w/-]+)\.md(#[\w-]+)?\)", link, text)
-
-
-def write_indices(source):
-    """Write the page of all lessons, in each language."""
-    for language, (heading, about) in HEADINGS.items():
-        rows, names = [], []
-        for lesson in lessons.every(language):
-            rows.append(f"{lesson.number}. **[{lesson.title}]({lesson.name}.ipynb)**")
-            rows[-1] += f"  \n   {lesson.question}"
-            names.append(lesson.name)
-        tree = "\n".join(["```{toctree}", ":hidden:", "", *names, "```"])
-        folder = source / ("lessons" if language == "en" else f"lessons/{language}")
-        folder.mkdir(parents=True, exist_ok=True)
-        write(
-            folder / "index.md", "\n\n".join([f"# {heading}", about, "\n".join(rows), tree]) + "\n"
-        )
 
 
 def header(page):

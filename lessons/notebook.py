@@ -116,7 +116,8 @@ class Lesson:
     """One lesson in one language.
 
     `.number`, `.title` (without the number), `.question`, `.live` (a model's name, or ""),
-    `.notebook` (what an .ipynb of it holds, not executed).
+    `.after` (numbers of the lessons that it takes up), `.notebook` (what an .ipynb of it holds, not
+    executed).
     """
 
     path: Path
@@ -146,6 +147,12 @@ class Lesson:
     @property
     def live(self):
         return self.head.get("live", "")
+
+    @property
+    def after(self):
+        """Numbers of lessons, as the head of the original names them: a translation has none."""
+        text = (FOLDER / self.path.name).read_text(encoding="utf-8")
+        return tuple(head(text).get("after", ()))
 
     @property
     def title(self):

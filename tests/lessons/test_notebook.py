@@ -139,7 +139,7 @@ def test_each_lesson_has_its_form(lesson):
     assert lesson.question.strip() and lesson.title.strip()
     assert re.search(rf"^# {lesson.number}\. ", lesson.text, re.M)
     assert lesson.head["file_format"] == "mystnb"
-    assert {*lesson.head} <= {"file_format", "kernelspec", "question", "live"}
+    assert {*lesson.head} <= {"file_format", "kernelspec", "question", "live", "after"}
     code = [cell for cell in lesson.cells if cell.kind == "code"]
     assert code
     for cell in code:

@@ -6229,4 +6229,22 @@ BREAKS = [
         "np.isclose(given, wanted)",
         "given <= wanted",
     ),
+    Break(
+        "the map of lessons puts a lesson beside the one that it takes up",
+        "docs/contents.py",
+        "1 + max((spots[n][0] for n in lesson.after), default=-1)",
+        "max((spots[n][0] for n in lesson.after), default=0)",
+    ),
+    Break(
+        "a translated lesson takes up no other",
+        "lessons/notebook.py",
+        "head(text).get('after', ())",
+        "self.head.get('after', ())",
+    ),
+    Break(
+        "a plan of a course has a row too few",
+        "docs/contents.py",
+        "[*rows, f'| {weeks} | {words.project} | |']",
+        "rows",
+    ),
 ]
