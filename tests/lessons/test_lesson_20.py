@@ -104,6 +104,6 @@ def test_the_prose_says_what_the_cells_give():
 
 def test_a_kana_begins_with_what_all_kana_begin_with():
     names, printed = executed(20)
-    assert "24 tokens; I am a cat.: 6" in printed
+    assert ": 24 tokens\nI am a cat.: 6 tokens" in printed
     assert names["english"] == 3 * len(names["cat"]) == names["n_bytes"]
     assert names["own_names"][256] == "い".encode()[:2]

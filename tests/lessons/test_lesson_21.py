@@ -105,7 +105,7 @@ def test_no_single_unit_is_missed():
     names, _ = executed(21)
     whole, losses = names["whole"], names["losses"]
     for layer in range(4):
-        assert abs(losses[layer, "one unit silent"] - whole) < 0.0105
+        assert abs(losses[layer, "one unit ablated"] - whole) < 0.0105
         order = [losses[layer, x] for x in ("half of them", "all", "values shuffled")]
         assert order == sorted(order) and order[0] > whole + 0.1
     assert min(names["composed"]) > 0.5
