@@ -1,4 +1,4 @@
-"""The top of the report: one answer to every question, counts of them, and the list of sections."""
+"""The top of the report: one answer to every question, by theme; counts of them; the sections."""
 
 import base64
 from html import escape
@@ -8,7 +8,7 @@ from ..contract import wording
 from ..contract.registry import Answer
 from ..machine.language import count, filled, translated
 from ..running import single
-from . import parts
+from . import parts, themes
 from .glossary import Linker
 
 # names under which results count documents that were not read: empty, or of one token
@@ -35,15 +35,18 @@ def answer_of(outcome):
 def answers(runs):
     """Table with the answer to every question: verdict, question, number beside chance, figure.
 
-    runs: (experiment, outcome, seconds) of each.
+    runs: (experiment, outcome, seconds) of each. The questions of one theme stand together.
     """
     link = Linker()
     head = "".join(f'<th scope="col">{title}</th>' for title in map(translated, TITLES))
-    rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in runs)
+    body = ""
+    for theme, own in themes.grouped(runs).items():
+        title = f'<th scope="rowgroup" colspan="4">{escape(translated(theme))}</th>'
+        rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in own)
+        body += f'<tbody><tr class="theme">{title}</tr>{rows}</tbody>'
     return (
         f'<section id="answers"><h2 class="hidden">{translated("Answers")}</h2>'
-        '<table class="answers">'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
+        f'<table class="answers"><thead><tr>{head}</tr></thead>{body}</table></section>'
     )
 
 
@@ -71,12 +74,23 @@ def _thumbnail(experiment, outcome):
 
 
 def tally(runs):
-    """How many questions have which answer, and what was left out."""
+    """How many questions have which answer, those on any transformer apart; what was left out."""
+    of_any = themes.grouped(runs).get(themes.ANY, [])
+    own = [run for run in runs if run not in of_any]
+    asked = filled("{questions} about this model:", questions=count(len(own), "question"))
+    stated = count(len(of_any), "statement")
+    stated = filled("{statements} about any transformer:", statements=stated)
+    lines = [f"{asked} {_counts(own)}"] if own else []
+    lines += [f"{stated} {_counts(of_any)}"] if of_any else []
+    lines.append(escape(_left_out(runs)))
+    return "".join(f'<p class="tally">{line}</p>' for line in lines)
+
+
+def _counts(runs):
+    """Each answer with its number."""
     verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
-    counts = " ".join(f"{parts.mark(kind)} <b>{verdicts.count(kind)}</b>" for kind in kinds)
-    questions = count(len(runs), "question")
-    return f'<p class="tally">{questions}: {counts} {escape(_left_out(runs))}</p>'
+    return " ".join(f"{parts.mark(kind)} <b>{verdicts.count(kind)}</b>" for kind in kinds)
 
 
 def _left_out(runs):
@@ -109,11 +123,17 @@ def documents_left_out(outcome):
 def contents(runs):
     """The list of sections, each experiment behind the sign of its answer."""
     items = f'<li><a href="#answers">{translated("Answers")}</a></li>'
-    for experiment, outcome, _ in runs:
-        sign = parts.sign(answer_of(outcome).verdict)
-        name = experiment.name.replace("-", " ")
-        title = escape(translated(experiment.question))
-        items += f'<li><a href="#{experiment.name}" title="{title}">{sign} {escape(name)}</a></li>'
+    for theme, own in themes.grouped(runs).items():
+        items += f'<li class="theme">{escape(translated(theme))}</li>'
+        items += "".join(_item(experiment, outcome) for experiment, outcome, _ in own)
     for id_ in ("published", "glossary"):
         items += f'<li><a href="#{id_}">{translated(id_.capitalize())}</a></li>'
     return f'<nav aria-label="{translated("Sections")}"><ol>{items}</ol></nav>'
+
+
+def _item(experiment, outcome):
+    """An entry of the list: a link to the section of an experiment."""
+    sign = parts.sign(answer_of(outcome).verdict)
+    name = escape(experiment.name.replace("-", " "))
+    title = escape(translated(experiment.question))
+    return f'<li><a href="#{experiment.name}" title="{title}">{sign} {name}</a></li>'

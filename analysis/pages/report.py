@@ -17,7 +17,7 @@ from ..contract import registry, results
 from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
 from ..running import many, settings, single
-from . import glossary, overview, parts, published, verdicts
+from . import glossary, overview, parts, published, story, themes, verdicts
 from .section import section
 
 EVERY = 2  # seconds at least between two pages of a report that is not done
@@ -70,7 +70,9 @@ def page(model, name, runs, rows, seconds, to_come=0):
     to_come: how many experiments are at work still.
     """
     title = filled("What {model} computes", model=escape(name))
-    sections = "".join(section(run, name, outcome, time) for run, outcome, time in runs)
+    sections = "".join(
+        section(run, name, outcome, time) for run, outcome, time in themes.sort(runs)
+    )
     return (
         f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
@@ -81,7 +83,8 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
         f"{overview.contents(runs)}<main>"
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
-        f"{overview.tally(runs)}{verdicts.line(rows)}</header>{overview.answers(runs)}"
+        f"</header>{story.section(story.lines_of(model, runs))}"
+        f"{overview.tally(runs)}{verdicts.line(rows)}{overview.answers(runs)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main></body></html>\n"
     )
 
@@ -170,8 +173,10 @@ def shape(name, cfg):
 def record(model, name, runs, rows):
     """What the page says, for JSON; arrays and settings are in the files of each experiment."""
     answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
-    whole = {"model": str(name), "facts": facts(model), "experiments": answered, "claims": rows}
-    return whole | {"files": ["index.html", "report.json"]}
+    keys = "topic", "text", "experiment"
+    lines = [dict(zip(keys, line)) for line in story.lines_of(model, runs)]
+    whole = {"model": str(name), "facts": facts(model), "story": lines, "experiments": answered}
+    return whole | {"claims": rows, "files": ["index.html", "report.json"]}
 
 
 def _answered(experiment, outcome):

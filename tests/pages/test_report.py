@@ -21,7 +21,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry, verdict, wording
 from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.drawing import draw
-from minitx.analysis.pages import folding, parts, report, section
+from minitx.analysis.pages import folding, parts, report, section, themes
 from minitx.analysis.running import many
 from minitx.analysis.texts.formats import sha256
 
@@ -136,10 +136,9 @@ def test_the_header_says_what_the_model_is(page):
 def test_parts_are_named_for_those_who_do_not_see_the_page(page):
     tags = [tag for tag, _ in page.tags]
     assert tags.count("h1") == tags.count("main") == tags.count("nav") == 1
-    assert tags.count("h2") == tags.count("section") == len(registry.EXPERIMENTS) + 3
-    assert all(
-        attributes.get("scope") in ("col", "row") for tag, attributes in page.tags if tag == "th"
-    )
+    assert tags.count("h2") == tags.count("section") == len(registry.EXPERIMENTS) + 4
+    scopes = "col", "row", "rowgroup"
+    assert all(attributes.get("scope") in scopes for tag, attributes in page.tags if tag == "th")
     assert all("alt" in attributes for tag, attributes in page.tags if tag == "img")
     skip = next(attributes for tag, attributes in page.tags if tag == "a")
     assert skip["href"] == "#answers"
@@ -157,8 +156,24 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
         assert "◐ Partly" in shown and "Is good <tame>?" in shown
         assert f"heads beyond their null {HOSTILE}" in shown
         assert re.search(r"7 of 9 ?\(?chance: 1 of 9", shown)
-    assert "1 question: ◐ Partly 1 Left out: nothing." in page.text
+    assert "1 question about this model: ◐ Partly 1Left out: nothing." in page.text
     assert text.count('class="mark partly"') == 3 and page.text.count("◐ good") == 1
+
+
+def test_questions_stand_by_theme_and_statements_on_any_transformer_are_counted_apart(text, page):
+    """Whether this model is what its architecture is said to be is no finding about it."""
+    heads = [t for t, tags, _ in page.texts if tags[-2:] == ("tr", "th") and "tbody" in tags]
+    assert [head for head in heads if head in themes.THEMES] == [
+        x for x in themes.THEMES if x != themes.OTHER
+    ]
+    names = [name for own in themes.THEMES.values() for name in own]
+    assert {*names} == {*registry.EXPERIMENTS} and len(names) == len(registry.EXPERIMENTS)
+    rows = re.findall(r'<th scope="row"><a href="#([^"]*)">', text)
+    ids = [id_ for id_ in page.all("id") if id_ in registry.EXPERIMENTS]
+    assert rows == ids == names
+    own, stated = re.findall(r"(\d+) (?:questions about this|statements about any)", page.text)
+    of_any = themes.THEMES[themes.ANY]
+    assert (int(own), int(stated)) == (len(registry.EXPERIMENTS) - len(of_any), len(of_any))
 
 
 def test_the_first_answers_are_on_a_page_before_the_last(tmp_path, monkeypatch):

@@ -6247,4 +6247,22 @@ BREAKS = [
         "[*rows, f'| {weeks} | {words.project} | |']",
         "rows",
     ),
+    Break(
+        "a sentence of the report's story is told whatever its null",
+        "analysis/pages/story.py",
+        "kind in verdict.EFFECTS",
+        "True",
+    ),
+    Break(
+        "the loss without positions is told where its interval meets the one with them",
+        "analysis/pages/story.py",
+        'Provided(RISE, Below("loss", **NATS))',
+        'Below("loss", **NATS)',
+    ),
+    Break(
+        "statements on any transformer are counted among the questions about a model",
+        "analysis/pages/overview.py",
+        "run not in of_any",
+        "True",
+    ),
 ]

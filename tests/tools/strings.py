@@ -84,6 +84,7 @@ TABLES = """
     analysis.pages.published TITLES
     analysis.pages.published UNJUDGED
     analysis.pages.published VERDICTS
+    analysis.pages.story ENTER
     analysis.pages.verdicts TITLES
     analysis.pages.verdicts WHY
     analysis.pages.verdicts ABOUT
@@ -240,8 +241,10 @@ def of_tables():
     yield "encoder: "
     yield from (x.meaning for x in minitx.POINTS.values() if "encoder: " not in x.meaning)
     from minitx.analysis.forming import moments
-    from minitx.analysis.pages import glossary, parts, published
+    from minitx.analysis.pages import glossary, parts, published, story, themes
 
+    yield from themes.THEMES
+    yield from (text for x in story.SENTENCES for text in (x.topic, *templates(x.pieces)))
     yield from (text for m in moments.MEASURES for text in (m.means, m.null))
     yield from (text.what for text in published.TEXTS.values())
 

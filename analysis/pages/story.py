@@ -1,0 +1,263 @@
+"""What a model does with positions, in a few sentences: the top of the report.
+
+How positions enter is a fact of the config. Every other sentence stands only where its rule shows
+an effect, a number beyond its null (contract/verdict.py), and links to its experiment. Of each
+topic the first that holds is told. Order: the sentences, what they name, which hold, HTML.
+"""
+
+import inspect
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from ..contract import nothing, registry, verdict
+from ..contract.rules import NATS, Below, Of, Provided
+from ..drawing import draw
+from ..drawing.sentences import Names, When, tell
+from ..machine.language import filled, translated
+from ..running import single
+from .glossary import Linker
+
+MOST = 5  # topics
+ENTER = {  # Config.mechanisms
+    "learned": "A learned table has a row for each position, which is added to the input.",
+    "sinusoidal": "A fixed table of sine waves has a row for each position, added to the input.",
+    "rotary": "Each layer turns queries and keys by angles that grow with the position (rotary).",
+    "buckets": "Each head adds a learned number for the distance to its scores, by buckets (T5).",
+    "alibi": "Each head takes a fixed amount from its scores for each token of distance (ALiBi).",
+    "disentangled": "Scores have terms of words with relative positions (DeBERTa).",
+}
+CAUSAL = "It is given none; only the causal mask, which hides later tokens, tells them apart."
+NONE = "It is given none, and sees all tokens: nothing tells their order."
+NO_EFFECT = "No measure of positions that stands here exceeds its null in this report."
+
+
+class Sentence(NamedTuple):
+    """What an experiment says on a topic, and when."""
+
+    topic: str
+    experiment: str
+    pieces: object  # of sentences.py, in the scope of the experiment's file and of NAMED
+    rule: object = None  # of rules.py; None: the experiment's answer shows an effect
+    needs: str = ""  # a result that some runs lack
+    of_pictures: bool = False
+
+
+RISE = Of(  # of the loss without positions, by intervals
+    lambda r: r["loss_interval"][1, 0],
+    null=lambda r: r["loss_interval"][0, 1],
+    **NATS,
+)
+
+SENTENCES = (
+    Sentence(
+        "How they enter",
+        "positions",
+        "The table holds waves: its spectrum peaks at a period of {peak_period:.3g} tokens "
+        "(amplitude {peak:.2f}; rows shuffled: {peak_null:.2f}).",
+        Of("peak", most=np.inf),
+        needs="peak_at",
+    ),
+    Sentence(
+        "How they enter",
+        "positions",
+        "The table holds waves over the grid of {rows} × {columns} patches (highest amplitude "
+        "{peak:.2f}; patches shuffled: {peak_null:.2f}).",
+        Of("peak", most=np.inf),
+        of_pictures=True,
+    ),
+    Sentence(
+        "Where they are read",
+        "lags",
+        "{n_directed} of {lag_of_heads.size} heads have a direction, an offset that they look at "
+        "most ({offsets}). In {n_positions} of these, in {read_in}, positions make at "
+        "least half of the peak of the scores (positions shuffled: in {n_positions_null} at most).",
+        Of("n_positions", out_of="n_directed"),
+        needs="n_positions",
+    ),
+    Sentence(
+        "Where they are read",
+        "kernel",
+        "{n_directed} of {lag_of_heads.size} heads have a direction, an offset that they look at "
+        "most ({offsets}). In {n_agree} of these the scores of places alone, with words "
+        "averaged out, are highest there (places shuffled: in {n_agree_null} at most).",
+    ),
+    Sentence(
+        "Where they are read",
+        "sources",
+        "In the first layer {strongest} scores by positions most: position × position is "
+        "{most:.0%} of the variance of its scores (positions in random order: {most_null:.0%}).",
+        Of("most"),
+        of_pictures=True,
+    ),
+    Sentence(
+        "When they are moved",
+        "dial",
+        "Attention follows: in {n_exact} of {n_cells} cases, heads times shifts, it goes exactly "
+        "where the moved positions predict (by chance: in {n_exact_null:.0f} at most).",
+        needs="n_cells",
+    ),
+    Sentence(
+        "How far they carry",
+        "probe",
+        [
+            "A linear probe finds a token's position in the residual stream with R² {r2_on:.2f} in "
+            "layer {best_layer} of {n_layers}, and with {r2_on_last:.2f} at the output",
+            When("is_left", "", ", no more than random weights give"),
+            " (random weights: {r2_random:.2f}; places shuffled: {r2_on_null:z.2f}).",
+        ],
+        Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
+    ),
+    Sentence(
+        "How far they carry",
+        "cca",
+        "The {components} slowest cosines of the grid are in the output with a correlation of "
+        "{last:.2f} (positions in random order: {last_null:.2f}).",
+        Of("last"),
+        of_pictures=True,
+    ),
+    Sentence(
+        "What the model is without them",
+        "remove-positions",
+        [
+            "With the table at zero its {perplexity_kind} rises from {loss.exp:.3g} to "
+            "{loss_zero.exp:.3g} ({perplexity_interval[1]:to .3g})",
+            When(
+                "loss_interval[1][0] > loss_null",
+                "; guessing by token frequencies is better ({loss_null.exp:.3g}).",
+                When(
+                    "loss_interval[1][1] < loss_null",
+                    "; that is still better than guessing by token frequencies "
+                    "({loss_null.exp:.3g}).",
+                    "; that cannot be told from guessing by token frequencies "
+                    "({loss_null.exp:.3g}).",
+                ),
+            ),
+        ],
+        Provided(RISE, Below("loss", **NATS)),
+        needs="loss",
+    ),
+    Sentence(
+        "What the model is without them",
+        "mechanisms",
+        "Its loss rises by {off[0]:.2f} nats per token (signs at random: by {off_null[0]:.2f} at "
+        "most).",
+        Of(lambda r: r["off_interval"][0, 0], null=lambda r: r["off_null"][0], **NATS),
+        needs="off",
+    ),
+    Sentence(
+        "What the order of words is worth",
+        "reviews",
+        "A linear probe tells windows of text with their words in order from shuffled ones in "
+        "{accuracy:.0%} of cases, with positions at zero in {accuracy_zero:.0%} (labels shuffled: "
+        "{accuracy_null:.0%} at most).",
+    ),
+)
+
+
+# what the sentences name beside results
+
+
+def offsets(r):
+    """The least and the largest offset of the heads with a direction."""
+    own = r["offset_of_heads"][np.asarray(r["directed"], bool)]
+    ends = sorted({int(own.min()), int(own.max())})
+    return translated(" to ").join(map(draw.offset, ends))
+
+
+def read_in(r):
+    """The layers with more heads that read positions than chance gives in all of them."""
+    numbers = np.flatnonzero(r["n_positions_by_layer"] > r["n_positions_null"])
+    if len(numbers) == 1:
+        return filled("layer {n}", n=numbers[0])
+    return filled("layers {numbers}", numbers=runs_of(numbers)) if len(numbers) else "…"
+
+
+def runs_of(numbers):
+    """Sorted numbers with those in a row as one range.
+
+    >>> runs_of([0, 1, 2, 5])
+    '0 to 2, 5'
+    """
+    groups = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    ends = ([str(group[0]), str(group[-1])][: len(group)] for group in groups)
+    return ", ".join(translated(" to ").join(pair) for pair in ends)
+
+
+def is_left(r):
+    """Whether the last layer tells positions better than random weights do, by the margin."""
+    null = max(r["r2_on_null"], r["r2_random_interval"][1])
+    return verdict.beside(r["r2_on_last"], null).verdict in verdict.EFFECTS
+
+
+NAMED = {
+    "offsets": offsets,
+    "read_in": read_in,
+    "is_left": is_left,
+    "best_layer": lambda r: r["r2"][0].argmax(),
+    "n_layers": lambda r: r["r2"].shape[1] - 1,
+}
+
+
+# which hold
+
+
+def lines_of(model, runs):
+    """[(topic, text, name of the experiment, or "")] of a report's runs.
+
+    runs: (experiment, outcome, seconds) of each.
+    """
+    outcomes = {experiment.name: (experiment, outcome) for experiment, outcome, _ in runs}
+    lines = [("How they enter", enters(model), "")]
+    for sentence in SENTENCES:
+        topics = [topic for topic, _, name in lines if name]
+        if sentence.topic in topics or sentence.experiment not in outcomes:
+            continue
+        text = _text(sentence, *outcomes[sentence.experiment], model)
+        if text:
+            lines.append((sentence.topic, text, sentence.experiment))
+    shown = [*dict.fromkeys(topic for topic, _, _ in lines)][:MOST]
+    return [line for line in lines if line[0] in shown]
+
+
+def enters(model):
+    """How positions enter a model, by its config; of an encoder-decoder its encoder."""
+    cfg = (model.encoder or model).config
+    kinds = [translated(ENTER[name]) for name in cfg.mechanisms]
+    return " ".join(kinds) or translated(CAUSAL if cfg.causal else NONE)
+
+
+def _text(sentence, experiment, outcome, model):
+    """The text of a sentence, "" where it does not hold."""
+    is_of_pictures = model.config.picture is not None
+    if isinstance(outcome, single.Failure) or sentence.of_pictures != is_of_pictures:
+        return ""
+    if nothing.KIND in outcome.result or (sentence.needs and sentence.needs not in outcome.result):
+        return ""
+    run = registry.of_model(experiment, model).run
+    names = Names(outcome.result, inspect.unwrap(run).__globals__ | NAMED)
+    kind = sentence.rule.verdict(names) if sentence.rule else outcome.answer.verdict
+    return tell(sentence.pieces, names) if kind in verdict.EFFECTS else ""
+
+
+# HTML
+
+
+def section(lines):
+    """The section of these lines; each topic links to the experiment behind it."""
+    link = Linker()
+    items = ""
+    for topic in dict.fromkeys(topic for topic, _, _ in lines):
+        own = [line for line in lines if line[0] == topic]
+        text = " ".join(link(text) for _, text, _ in own)
+        items += f"<li><b>{_headed(topic, own[-1][2])}</b> {text}</li>"
+    title = translated("What it does with positions")
+    none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
+    return f'<section id="story"><h2>{title}</h2><ul class="story">{items}</ul>{none}</section>'
+
+
+def _headed(topic, name):
+    """The topic of a line, linked to the experiment that it comes from."""
+    text = escape(f"{translated(topic)}:")
+    return f'<a href="#{name}">{text}</a>' if name else text

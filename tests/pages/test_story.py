@@ -1,0 +1,173 @@
+"""The story at the top of the report: each sentence from a number that is beyond its null."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from planted import Page
+
+import minitx
+from minitx import analysis, weights
+from minitx.analysis.contract.registry import OF_PICTURES, Answer
+from minitx.analysis.machine import language
+from minitx.analysis.pages import story
+from minitx.analysis.running.single import Failure, Outcome
+
+ZOO, GOLDEN = weights.find("tiny-roberta").parent / "zoo", Path(__file__).parents[1] / "golden"
+EXPERIMENTS = analysis.EXPERIMENTS  # fills OF_PICTURES, too
+TEXTS, PICTURES = (SimpleNamespace(config=SimpleNamespace(picture=x)) for x in (None, "ViT"))
+DIRECTED = {"offset_of_heads": np.array([[-2, 0], [1, 0]]), "directed": np.eye(2)[[0, 0]]}
+LAGS = DIRECTED | {
+    "n_directed": 2,
+    "lag_of_heads": np.zeros((2, 2)),
+    "n_positions": 2,
+    "n_positions_null": 0,
+    "n_positions_by_layer": np.array([1, 1]),
+}
+PROBE = {
+    "r2": np.array([[0.9, 0.6]]),
+    "r2_on": 0.9,
+    "r2_on_null": -0.001,
+    "r2_on_last": 0.6,
+    "r2_random": 0.25,
+    "r2_random_interval": np.array([0.2, 0.3]),
+}
+WITHOUT = {
+    "predicts": "pseudo-loss",
+    "loss": np.log(12),
+    "loss_zero": np.log(400),
+    "loss_null": np.log(300),
+    "loss_interval": np.log([[10, 14], [250, 600]]),
+    "perplexity_interval": np.array([[10, 14], [250, 600]]),
+}
+RESULTS = {  # each with an effect
+    "positions": {"peak": 1.5, "peak_null": 0.9, "peak_at": 8, "peak_period": 16.0},
+    "lags": LAGS,
+    "kernel": DIRECTED | {"n_agree": 2, "n_agree_null": 0, "n_directed": 2} | LAGS,
+    "dial": {"n_exact": 15, "n_cells": 16, "n_exact_null": 4.0},
+    "probe": PROBE,
+    "remove-positions": WITHOUT,
+    "mechanisms": {
+        "off": np.array([1.5]),
+        "off_null": np.array([0.2]),
+        "off_interval": np.array([[1.0, 2.0]]),
+    },
+    "reviews": {"accuracy": 0.9, "accuracy_zero": 0.5, "accuracy_null": 0.6},
+}
+
+
+def outcome(result, verdict="yes"):
+    """An Outcome with these results."""
+    return Outcome({}, result, "", {}, "", Answer(verdict, "", "", ""))
+
+
+def lines(monkeypatch, results, verdict="yes", model=TEXTS):
+    """The measured lines of these results: {experiment: text}."""
+    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
+    runs = [(EXPERIMENTS[name], outcome(r, verdict), 0.0) for name, r in results.items()]
+    return {name: text for _, text, name in story.lines_of(model, runs) if name}
+
+
+def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
+    texts = lines(monkeypatch, RESULTS)
+    assert [*texts] == ["positions", "lags", "dial", "probe", "remove-positions"]
+    assert texts["lags"] == (
+        "2 of 4 heads have a direction, an offset that they look at most (-2 to +1). In 2 of "
+        "these, in layers 0 to 1, "
+        "positions make at least half of the peak of the scores (positions shuffled: in 0 at most)."
+    )
+    assert "R² 0.90 in layer 0 of 1, and with 0.60 at the output (random" in texts["probe"]
+    assert texts["remove-positions"] == (
+        "With the table at zero its pseudo-perplexity rises from 12 to 400 (250 to 600); that "
+        "cannot be told from guessing by token frequencies (300)."
+    )
+
+
+@pytest.mark.parametrize(
+    "low, high, words",
+    [(310, 600, "guessing by token frequencies is better"), (100, 290, "that is still better")],
+)
+def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, low, high, words):
+    interval = {"loss_interval": np.log([[10, 14], [low, high]])}
+    texts = lines(monkeypatch, {"remove-positions": WITHOUT | interval})
+    assert f"; {words}" in texts["remove-positions"]
+
+
+def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
+    texts = lines(monkeypatch, {"probe": PROBE | {"r2_on_last": 0.35}})
+    assert "0.35 at the output, no more than random weights give (" in texts["probe"]
+
+
+AT_NULL = {  # the value at its null, or the experiment's own answer no
+    "positions": {"peak": 0.95},
+    "lags": {"n_positions_null": 2},
+    "probe": {"r2_random_interval": np.array([0.8, 0.95])},
+    "remove-positions": {"loss_interval": np.log([[10, 14], [13, 600]])},
+    "mechanisms": {"off_interval": np.array([[0.1, 2.0]])},
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_number_at_its_null_is_not_told(monkeypatch, name):
+    """One entry at its null; where the rule is the experiment's own, its answer no."""
+    assert name in lines(monkeypatch, {name: RESULTS[name]})
+    changed = RESULTS[name] | AT_NULL.get(name, {})
+    assert lines(monkeypatch, {name: changed}, "yes" if name in AT_NULL else "no") == {}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_was_not_measured_is_not_told(monkeypatch, name):
+    nothing = {"nothing": np.array("nothing to move: no mechanism")}
+    assert lines(monkeypatch, {name: nothing}, "nothing") == {}
+    runs = [(EXPERIMENTS[name], Failure("needs a head", True), 0.0)]
+    assert [line[2] for line in story.lines_of(TEXTS, runs)] == [""]
+
+
+@pytest.mark.parametrize("name", [name for name in RESULTS if name not in OF_PICTURES])
+def test_a_model_of_pictures_has_sentences_of_its_own(monkeypatch, name):
+    assert lines(monkeypatch, {name: RESULTS[name]}, model=PICTURES) == {}
+
+
+def test_a_topic_is_told_once_and_another_experiment_stands_in(monkeypatch):
+    both = lines(monkeypatch, {name: RESULTS[name] for name in ("remove-positions", "mechanisms")})
+    assert [*both] == ["remove-positions"]
+    relative = {name: RESULTS[name] for name in ("kernel", "mechanisms")}
+    assert [*lines(monkeypatch, relative)] == ["kernel", "mechanisms"]
+
+
+@pytest.mark.parametrize("name", ["masked-none", "causal-none", "tiny-bart", "tiny-vit"])
+def test_every_model_says_how_positions_enter(name):
+    model = minitx.load(weights.find(name if "tiny" in name else f"weights/zoo/{name}"))
+    ((topic, text, experiment),) = story.lines_of(model, [])
+    assert topic == "How they enter" and text and experiment == ""
+    shown = Page(story.section([(topic, text, experiment)])).of("story")
+    assert text in shown and story.NO_EFFECT in shown
+
+
+def test_a_model_of_each_mechanism_has_its_sentence():
+    kinds = set()
+    for folder in [*sorted(ZOO.glob("*-*")), GOLDEN / "marian-shared"]:
+        model = minitx.load(folder)
+        kinds |= set(model.config.mechanisms)
+        assert story.enters(model).count(".") >= max(1, len(model.config.mechanisms))
+    assert kinds == {*story.ENTER}
+
+
+def test_a_random_model_has_no_story(causal):
+    """Nothing was learned: only how positions enter."""
+    options = {"documents": 16, "tokens": 30}
+    runs = []
+    for name in {sentence.experiment for sentence in story.SENTENCES}:
+        experiment = EXPERIMENTS[name]
+        own = {option.name for option in experiment.options}
+        given = {key: n for key, n in options.items() if key in own}
+        result = analysis.run(name, causal, **given)
+        runs.append((experiment, outcome(result.arrays, result.answer.verdict), 0.0))
+    assert [line[2] for line in story.lines_of(causal, runs)] == [""]
+
+
+def test_the_story_is_told_in_the_readers_language(monkeypatch):
+    with language.using("ja"):
+        texts = lines(monkeypatch, RESULTS)
+    assert "位置" in texts["lags"] and "heads" not in "".join(texts.values())
