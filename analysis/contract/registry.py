@@ -37,11 +37,12 @@ which null, and by which rule (rules.py). Sentences are templates over results, 
 and functions of the file (sentences.py). Pictures are shared panels (panels.py, maps.py), or a
 function of the results. `answer` and `says` may be functions of the results, too, where a rule is
 too little.
-`per_head` names the results [L H] that `minitx compare` compares head by head. weights_only=True:
-it runs on a partial checkpoint too. least_documents: with fewer there is nothing to measure; the
-report then reads this many. shares_passes=True: its measures yield what they read (passes.py), so
-that experiments which run together share it. sides: what it reads of an encoder-decoder, where it
-takes a source by itself (sides.py).
+`per_head` names the results [L H] that `minitx compare` compares head by head; `by_head` is a
+function of the results, {title: entries}, of which the report makes a table, a row for each head.
+weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer there is nothing
+to measure; the report then reads this many. shares_passes=True: its measures yield what they read
+(passes.py), so that experiments which run together share it. sides: what it reads of an encoder-
+decoder, where it takes a source by itself (sides.py).
 """
 
 import inspect
@@ -90,6 +91,7 @@ class Experiment:
     about: str = "model"  # what the answer is about: the model, or one of ABOUT in the question
     weights_only: bool = False
     per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
+    by_head: Callable | None = None  # {title: entries of the heads} of the results, for a table
     least_documents: int = 1
     shares_passes: bool = False  # its measures yield what they read, so that others can share it
     sides: tuple = ()  # see sides.of

@@ -13,6 +13,7 @@ import scipy
 
 from ..contract import Asks, Every, NotApplicable, Of, options, register
 from ..drawing import Bar, Part, bars, column, draw, row
+from ..machine.language import filled
 from ..maths import nulls, stats
 from ..measures import attributions, document_features
 from ..running.stream import UNSAVED
@@ -21,6 +22,7 @@ from ..texts import corpus
 WAYS = "integrated", "times_input"
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
+A_CLASS = "a class"
 SHOWN = {  # three ways to tell what a part is worth: what they are called, their colours
     "integrated": ("integrated gradients", draw.VERMILION),
     "times_input": ("gradient × input", draw.SKY),
@@ -62,7 +64,7 @@ def attribution(
     result["error"] = sums["error"].max()
     first = attributions.likeliest(model, document_set.first()[0])
     result["pieces"] = np.array(corpus.labels(model, first.tokens))
-    result["what"] = "a class"
+    result["what"] = A_CLASS
     if model.config.task_head in HEARD:
         result["what"] = corpus.labels(model, np.array([first.what]))[0]
     return result | _agreement(result, seed)
@@ -122,15 +124,25 @@ def _correlation(a, b):
     return np.corrcoef(scipy.stats.rankdata(a), scipy.stats.rankdata(b))[0, 1]
 
 
+def of_what(r):
+    """The label of the bars: a piece that is predicted is quoted, a class is not."""
+    what = str(r["what"])
+    what = what if what == A_CLASS else f"“{what}”"
+    return filled("nats of the log-probability of {what}", what=what)
+
+
 def _draw_heads(figure, r):
-    """What each head adds, three ways, mean of all documents."""
-    for axes, (way, (name, _)) in zip(figure.subplots(1, len(SHOWN)), SHOWN.items()):
-        mean = r[f"heads_{way}"].mean(axis=0)
-        largest = abs(mean).max() or 1.0
+    """What each head adds, three ways on one scale, mean of all documents."""
+    means = {way: r[f"heads_{way}"].mean(axis=0) for way in SHOWN}
+    largest = max(abs(mean).max() for mean in means.values()) or 1.0
+    grid = figure.subplots(1, len(SHOWN), sharey=True)
+    for axes, (way, mean) in zip(grid, means.items(), strict=True):
         image = axes.imshow(mean, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-        axes.set(xlabel="head", ylabel="layer", title=name)
-        axes.locator_params(integer=True)
-        figure.colorbar(image, ax=axes, label="nats, mean of documents")
+        axes.set(xlabel="head", title=SHOWN[way][0])
+        for axis in axes.xaxis, axes.yaxis:
+            axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    grid[0].set_ylabel("layer")
+    figure.colorbar(image, ax=grid, label="nats, mean of documents")
 
 
 register(
@@ -169,7 +181,7 @@ register(
                 *(Bar(f"tokens_{way}[0]", *shown) for way, shown in SHOWN.items()),
                 ticks="pieces",
                 legend={},
-                ylabel="nats of the log-probability of {what}",
+                ylabel=of_what,
             ),
             height=4,
         ),

@@ -309,7 +309,6 @@ register(
         "n_pairs",
         [
             "{n_directed} of {directed.size} heads have a direction.",
-            heads.describe_strengths,
             " {n_turned} heads were turned by {by} tokens to either side. There are {n_pairs} "
             "pairs with a deeper head that has a direction. In {n_lost} of them the deeper head "
             "loses more than half of its attention there; in {n_moved} a tenth of it or more moves "
@@ -318,6 +317,7 @@ register(
             "{strongest_null:.2f}). The pairs that move most: ",
             Rows("{pairs}"),
             ".",
+            heads.describe_strengths,
         ],
         "No two heads, one in a deeper layer, have a direction, so no pair was measured.",
     ),

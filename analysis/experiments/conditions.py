@@ -384,10 +384,10 @@ register(
         "n_directed",
         [
             "{n_directed} of {directed.size} heads have a direction.",
-            heads.describe_strengths,
             " At least {KEPT:.0%} of the attention stays on: {without_text}. Built on: "
             "{kinds_there}. Attention at the offset, and the peak of the scores there as a share "
             "of the peak on the text, for {conditions}: {sharpest}.",
+            heads.describe_strengths,
         ],
         "0 of {directed.size} heads have a direction that they could keep.",
     ),

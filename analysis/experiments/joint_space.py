@@ -527,7 +527,7 @@ register(
         *joint_summary.numbers("n_bound", "n_kept", "changed"),
         _joint_space_note.NUMBERS,
     ],
-    answer=joint_summary.answer,
+    answer=joint_summary.of_one_text,
     says=[
         "{pieces.size} ",
         When("words", "words", "tokens"),

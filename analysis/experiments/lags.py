@@ -91,6 +91,32 @@ def lags(
     return result | _add_up(mean, result)
 
 
+BY_HEAD = (
+    "head", "offset of most attention", "attention to it", "lag of the highest score",
+    "sharpness of its peak", "by chance", "position × position in it", "by chance: share",
+)  # fmt: skip
+OF_HEADS = {  # the results, in this order
+    "offset_of_heads": "offset",
+    "attention_of_heads": ".2f",
+    "lag_of_heads": "offset",
+    "sharpness_of_heads": ".2f",
+    "sharpness_null": ".2f",
+    "position_share_of_heads": ".2f",
+    "position_share_null": ".2f",
+}
+
+
+def by_head(r):
+    """Every head with a direction: its attention, the peak of its scores, and what makes it."""
+    pairs = np.argwhere(r["directed"])
+    places = tuple(pairs.T)
+    entries = [[heads.name(*pair) for pair in pairs]]
+    for name, form in OF_HEADS.items():
+        values = np.broadcast_to(r.get(name, np.nan), r["directed"].shape)[places]
+        entries.append([draw.offset(x) if form == "offset" else f"{x:.2f}" for x in values])
+    return dict(zip(BY_HEAD, entries, strict=True))
+
+
 HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
 
 
@@ -588,7 +614,6 @@ register(
     ),
     says=[
         "{n_directed} of {lag_of_heads.size} heads have a direction.",
-        heads.describe_strengths,
         " ",
         *AGREEMENTS,
         When("untold", UNTOLD),
@@ -618,6 +643,7 @@ register(
             join=", ",
         ),
         ".",
+        heads.describe_strengths,
     ],
     per_head=(
         "lag_of_heads",
@@ -627,5 +653,6 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
+    by_head=by_head,
     shares_passes=True,
 )

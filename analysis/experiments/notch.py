@@ -98,7 +98,6 @@ _draw_loss = curves(
 
 DIRECTED = [
     "{n_directed} of {directed.size} heads have a direction.",
-    heads.describe_strengths,
     " Without any waves in their layer's positions, {n_need} of them lose it: they "
     "keep less than half of their attention at their offset.",
     When("n_need < n_directed", " The others do not read positions."),
@@ -108,6 +107,7 @@ DIRECTED = [
     ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
     "{kept_null:.2f}). One band alone is sufficient for {n_enough}; the best one keeps {alone:.2f} "
     "on average (without any waves: {alone_null:.2f}).",
+    heads.describe_strengths,
 ]
 
 register(

@@ -31,6 +31,10 @@ ENLARGED = 1, 5, 10, 20, 50, 100, 200, 500, 1000  # times, a cluster's panel in 
 FEW = 2  # clusters that the documents of one head fall into, as published
 RUNS = "shuffled", "repeated", "positions"  # beside the text as it is
 CONDITIONS = {name: conditions.CONDITIONS[name].words for name in RUNS}
+BY_HEAD = (
+    "head", "offset", "attention to it", "words shuffled", "same word", "positions alone",
+    "uniform attention",
+)  # fmt: skip
 KINDS = {  # what is clustered -> its axis, its null
     "attention": ("attention per query", "uniform attention"),
     "scores": ("score, less each query's mean", "no offset preferred"),
@@ -170,6 +174,18 @@ def _sharpest(r):
     described = [_describe_head(r, *place) for place in np.argwhere(highest > SHARP).tolist()]
     result["sharp_heads"] = np.array(described or ["none"], dtype=str)
     return result
+
+
+def by_head(r):
+    """Every head with a direction, and its attention to its offset under each condition."""
+    pairs = np.argwhere(r["directed"])
+    places = tuple(pairs.T)
+    rows, best = np.arange(len(pairs)), r["attention"][places].argmax(axis=1)
+    own = [r["attention" + x][places][rows, best] for x in ("", *(f"_{name}" for name in RUNS))]
+    own.append(maths.mean_attention(r["uniform"], r["T"])[best])
+    entries = [[heads.name(*pair) for pair in pairs], map(draw.offset, r["best_offset"][places])]
+    entries += [[f"{x:.3f}" for x in column] for column in own]
+    return dict(zip(BY_HEAD, entries, strict=True))
 
 
 def _describe_head(r, layer, head):
@@ -477,6 +493,7 @@ register(
     sides=("encoder", "decoder"),
     figure="figure 1",
     per_head=("best_offset", "best_attention"),
+    by_head=by_head,
     numbers="""
         fact n_directed: heads with a direction: {maths.DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset
@@ -506,7 +523,8 @@ register(
         fact documents: documents read, all of one length
     """,
     answer=Asks(
-        "heads with a direction that keep it whatever the text, and with one word repeated",
+        "of {directed.size} heads, those with a direction that keep it whatever the text, and with "
+        "one word repeated",
         value="{counts[0]} of {n_directed}, and {counts[1]} of {n_directed}",
         chance="up to {counts[2]}, and {counts[3]}",
         rule=Led(
@@ -526,7 +544,7 @@ register(
         "{offset_positions:.0%} on positions alone, with all words at zero, which no model ever "
         "reads (up to {offset_positions_null:.0%}). A direction that stays on shuffled words and "
         "is lost on a repeated one needs words, in whatever order. Heads with more than half of "
-        "their attention at one offset: {sharp_heads}. The clusters are of {SAYS[clustered]}.",
+        "their attention at one offset: {n_sharp}. The clusters are of {SAYS[clustered]}.",
         When(
             "few >= 0",
             " Of all heads {few:.0%} have all of their documents in one or two of the "

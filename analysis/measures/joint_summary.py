@@ -1,5 +1,7 @@
 """What the joint space of queries and keys shows, over all heads: names, numbers and words."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..contract.numbers import declared
@@ -113,6 +115,11 @@ answer = Asks(
     value=[of_heads("closer"), " of {c.size}"],
     chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
     rule=Either(Of("closer", enough=MAJORITY), Of("closer_plane", enough=np.inf)),
+)
+of_one_text = replace(
+    answer,
+    measure="heads whose strongest keys in this one sentence come closer when queries and keys are "
+    "moved and scaled",
 )
 
 

@@ -46,7 +46,8 @@ def fold(summary, content, kind=""):
 def table(titles, rows, kind=""):
     """A table of rows of HTML cells; the first cell of a row names it.
 
-    It scrolls in a box of its own where the page is too narrow.
+    It scrolls in a box of its own where the page is too narrow. With the kind "sorts" its columns
+    can be sorted.
     """
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in map(translated, titles))
     body = ""

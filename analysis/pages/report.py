@@ -3,7 +3,7 @@
 The answers come before the explanations; report.json holds the same for programs. The page is there
 with the first answers, and loads itself again until it has all. Order: `make`, the page, its head,
 the record. Figures are embedded as images, so that a name inside one cannot
-clash with a name inside another; the page runs no program and loads nothing.
+clash with a name inside another; the page loads nothing, and runs one program, which sorts tables.
 """
 
 import base64
@@ -21,7 +21,8 @@ from . import glossary, overview, parts, published, story, themes, verdicts
 from .section import section
 
 EVERY = 2  # seconds at least between two pages of a report that is not done
-STYLE = (Path(__file__).parent / "page" / "report.css").read_text(encoding="utf-8")
+PAGE = Path(__file__).parent / "page"
+STYLE, PROGRAM = ((PAGE / f"report.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
 
 
 def make(model, name, out, options=(), resume=False, n_processes=1):
@@ -85,14 +86,21 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
         f"</header>{story.section(story.lines_of(model, runs))}"
         f"{overview.tally(runs)}{verdicts.line(rows)}{overview.answers(runs)}"
-        f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main></body></html>\n"
+        f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main>"
+        f"<script>{PROGRAM}</script></body></html>\n"
     )
 
 
 def policy():
-    """What the page may load: the images inside it, and this one style."""
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'"
+    """What the page may load and run: the images inside it, this one style and this one program."""
+    style, program = map(_digest, (STYLE, PROGRAM))
+    allowed = f"img-src data:; style-src '{style}'; script-src '{program}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'"
+
+
+def _digest(text):
+    """What a policy names a style or a program by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def again(to_come):

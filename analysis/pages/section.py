@@ -5,14 +5,15 @@ import shlex
 from html import escape
 from urllib.parse import quote
 
-from ..contract import results, wording
+from ..contract import nothing, results, wording
 from ..machine.files import as_json
-from ..machine.language import count, filled, translated
+from ..machine.language import count, filled, label, translated
 from ..running import single
-from . import folding, overview, parts
+from . import folding, overview, parts, passage
 from .glossary import Linker
 
 SHOWN = 6  # headline numbers; the others are folded
+LONG = 3  # entries from which a list is a table
 
 
 def section(experiment, name, outcome, seconds):
@@ -22,7 +23,8 @@ def section(experiment, name, outcome, seconds):
         body = ""
     else:
         body = _figure(experiment, outcome) + _notes(outcome)
-        body += _says(outcome.says, link) + _numbers(outcome.headline, link)
+        body += _says(outcome.says, link) + _by_head(experiment, outcome)
+        body += _numbers(outcome.headline, link)
         body += _reading(experiment, link)
     return (
         f'<section id="{experiment.name}"><h2>{escape(translated(experiment.question))}</h2>'
@@ -81,22 +83,78 @@ def _notes(outcome):
 
 
 def _says(text, link):
-    """What the numbers show."""
-    return f"<h3>{translated('What it says')}</h3><p>{link(text)}</p>" if text else ""
+    """What the numbers show: a few sentences, and behind them the others."""
+    if not text:
+        return ""
+    shown, rest = passage.cut(text)
+    html = f"<h3>{translated('What it says')}</h3><p>{link(shown)}</p>" if shown else ""
+    if rest:
+        title = "More of what it says" if shown else "What it says, in full"
+        html += parts.fold(translated(title), f"<p>{link(rest)}</p>", "says")
+    return html
+
+
+def _by_head(experiment, outcome):
+    """The numbers of every head with a direction, as a table that sorts."""
+    if experiment.by_head is None or nothing.KIND in outcome.result:
+        return ""
+    columns = experiment.by_head(outcome.result)
+    rows = [[*map(escape, map(str, row))] for row in zip(*columns.values(), strict=True)]
+    if not rows:
+        return ""
+    title = filled("Head by head: {heads}", heads=count(len(rows), "head"))
+    return parts.fold(title, parts.table(columns, rows, "sorts"))
 
 
 def _numbers(headline, link):
-    """Tables of the headline numbers, each beside its null: the first few, and the others."""
-    rows = [_number(number, link) for number in headline.values()]
-    if not rows:
-        return ""
+    """Tables of the headline numbers, each beside its null: the first few, and the others.
+
+    Lists whose entries have the same labels are one table that sorts, a column each.
+    """
+    lists = {}
+    for number in headline.values():
+        lists.setdefault(tuple(number.get("labels", ())), []).append(number)
+    tables = {labels: own for labels, own in lists.items() if _is_table(labels, own)}
+    rows = [_number(x, link) for x in headline.values() if tuple(x.get("labels", ())) not in tables]
+    html = _folded(rows) if rows else ""
+    return html + "".join(_lists(labels, own, link) for labels, own in tables.items())
+
+
+def _is_table(labels, numbers):
+    """Whether lists with these labels are more than a line holds: long ones, or several."""
+    return len(labels) >= (LONG if len(numbers) > 1 else SHOWN)
+
+
+def _folded(rows):
+    """A table of the first rows, and one of the others."""
     titles = "number", "this model", "by chance"
-    shown, folded = rows[:SHOWN], rows[SHOWN:]
-    html = parts.table(titles, shown, "numbers")
-    if folded:
-        more = parts.table(titles, folded, "numbers")
-        html += parts.fold(count(len(folded), "more number"), more)
+    html = parts.table(titles, rows[:SHOWN], "numbers")
+    if rows[SHOWN:]:
+        more = parts.table(titles, rows[SHOWN:], "numbers")
+        html += parts.fold(count(len(rows) - SHOWN, "more number"), more)
     return html
+
+
+def _lists(labels, numbers, link):
+    """One table of lists with the same labels, a row for each; what the columns mean above it."""
+    columns, meanings = {translated("entry"): map(label, map(str, labels))}, ""
+    for n, number in enumerate(numbers, 1):
+        columns[f"({n})"] = map(wording.words, number["value"])
+        meaning = link(number["means"])
+        null = number.get("null")
+        if isinstance(null, list):
+            columns[filled("chance ({n})", n=n)] = map(wording.words, null)
+        if null is not None:
+            own = "" if isinstance(null, list) else f": {escape(wording.words(null))}"
+            chance = filled("by chance: {null}", null=number["null_means"])
+            meaning += f'<span class="soft">{link(chance)}{own}</span>'
+        meanings += f"<li>{meaning}</li>"
+    rows = [[*map(escape, row)] for row in zip(*columns.values())]
+    shown = ", ".join(escape(label(str(name))) for name in labels[:2])
+    title = filled(
+        "{labels}, …: {numbers} each", labels=shown, numbers=count(len(numbers), "number")
+    )
+    return parts.fold(title, f"<ol>{meanings}</ol>{parts.table(columns, rows, 'sorts')}", "lists")
 
 
 def _number(number, link):
@@ -107,7 +165,10 @@ def _number(number, link):
         by_chance = filled("by chance: {null}", null=number["null_means"])
         meaning += f'<span class="soft">{link(by_chance)}</span>'
         null = escape(_labelled(number, number["null"]))
-    return meaning, f"<b>{escape(wording.labelled(number))}</b>", null
+    value = f"<b>{escape(wording.labelled(number))}</b>"
+    if isinstance(number["value"], list) and len(number["value"]) > SHOWN:
+        value = parts.fold(count(len(number["value"]), "value"), value)
+    return meaning, value, null
 
 
 def _labelled(number, null):

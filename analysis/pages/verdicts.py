@@ -17,7 +17,7 @@ ABOUT = (
     "A claim is tested on every model; a number is compared only with the checkpoint for which it "
     "was published."
 )
-TITLES = "claim", "verdict", "published", "this run", "by chance", "criterion"
+TITLES = "claim", "verdict", "published", "this run", "chance, or beside it", "criterion"
 
 
 def line(rows):

@@ -12,10 +12,27 @@ from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
 from minitx.analysis.contract.numbers import Fact
+from minitx.analysis.pages import story
 
 SVG = "{http://www.w3.org/2000/svg}"
 MEANS = "a number with a long meaning that goes on and on, number"
 LONG = [Fact(f"n{i}", f"{MEANS} {i}") for i in range(20)]
+BROKEN = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll(".numbers td, .sorts :is(td, th), .answers td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      for (const word of text.data.matchAll(/[^\\s-]{1,24}/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map(x => Math.round(x.top)));
+        if (tops.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""  # words of table cells that stand on more than one line
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -106,3 +123,52 @@ def test_a_picture_for_each_width_and_theme(open_page, path, width, dark):
     """Nothing is asked for and nothing complained about in any of them."""
     page = open_page(path, width, 900, dark)
     assert page.evaluate(BACKGROUND) == ("rgb(22, 22, 22)" if dark else "rgb(255, 255, 255)")
+
+
+def test_a_column_of_heads_sorts_up_and_down(open_page, tmp_path, monkeypatch):
+    """As numbers, by a key or the pointer; the heading says so."""
+
+    def by_head(r):
+        return {"head": ["L0H2", "L0H10", "L1H0"], "offset": ["-2", "+10", "+1"]}
+
+    plant(monkeypatch, good, by_head=by_head)
+    write_report(tmp_path)
+    page = open_page(tmp_path / "index.html")
+    page.get_by_text("Head by head: 3 heads").click()
+    rows = page.locator("table.sorts tbody th")
+    offsets = page.locator("table.sorts thead th", has_text="offset")
+    for by, state in (
+        (["L0H2", "L1H0", "L0H10"], "ascending"),
+        (["L0H10", "L1H0", "L0H2"], "descending"),
+    ):
+        offsets.get_by_role("button").press("Enter")
+        expect(rows).to_have_text(by)
+        expect(offsets).to_have_attribute("aria-sort", state)
+    page.get_by_role("button", name="head").click()
+    expect(rows).to_have_text(["L0H2", "L0H10", "L1H0"])
+
+
+@pytest.mark.parametrize("width, height", [(1280, 800), (1920, 1000)])
+def test_the_first_screen_says_what_the_model_does_with_positions(
+    open_page, tmp_path, monkeypatch, width, height
+):
+    """Whole, before any answer is counted."""
+    lines = [
+        (f"Topic {n}", "A sentence of some length with a number in it. " * 3, "good")
+        for n in range(5)
+    ]
+    monkeypatch.setattr(story, "lines_of", lambda model, runs: lines)
+    plant(monkeypatch, good)
+    write_report(tmp_path)
+    page = open_page(tmp_path / "index.html", width, height)
+    last = page.locator("#story li").last.bounding_box()
+    assert last["y"] + last["height"] < height
+    assert last["y"] < page.locator(".tally").first.bounding_box()["y"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_value_is_broken_inside_a_word(open_page, path, width):
+    """Numbers, heads and short words of the tables stand on one line each."""
+    page = open_page(path, width, 900)
+    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
+    assert page.evaluate(BROKEN) == []

@@ -38,6 +38,8 @@ DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line
     Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
 TABLES = """
     analysis.commands.trace TITLES
+    analysis.experiments.lags BY_HEAD
+    analysis.experiments.profiles BY_HEAD
     analysis.experiments.extraction KINDS
     analysis.experiments.extraction STANDS_OUT
     analysis.experiments.mechanisms BY_KERNEL
