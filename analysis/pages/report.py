@@ -36,7 +36,7 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     given = name, dict(options), out, resume, n_processes
     runs = []
     for run in many.every(experiments, model, *given):
-        runs.append(run)
+        runs.append(asked(model, run))
         now = time.monotonic()
         if now - written >= EVERY and len(runs) < len(experiments):
             rows = [row for row in claims(name, model, runs) if row["verdict"] != "not measured"]
@@ -52,6 +52,14 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     if failed:
         print(f"minitx: {failed} of {len(runs)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
+
+
+def asked(model, run):
+    """A run with the Experiment that ran: on a model of pictures the one that asks of pictures."""
+    experiment, outcome, seconds = run
+    if not isinstance(outcome, single.Failure):
+        experiment = registry.of_model(experiment, model)
+    return experiment, outcome, seconds
 
 
 def claims(name, model, runs):

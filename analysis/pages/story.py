@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contract import nothing, registry, verdict
+from ..contract import nothing, verdict
 from ..contract.rules import NATS, Below, Of, Provided
 from ..drawing import draw
 from ..drawing.sentences import Names, When, tell
@@ -235,8 +235,7 @@ def _text(sentence, experiment, outcome, model):
         return ""
     if nothing.KIND in outcome.result or (sentence.needs and sentence.needs not in outcome.result):
         return ""
-    run = registry.of_model(experiment, model).run
-    names = Names(outcome.result, inspect.unwrap(run).__globals__ | NAMED)
+    names = Names(outcome.result, inspect.unwrap(experiment.run).__globals__ | NAMED)
     kind = sentence.rule.verdict(names) if sentence.rule else outcome.answer.verdict
     return tell(sentence.pieces, names) if kind in verdict.EFFECTS else ""
 

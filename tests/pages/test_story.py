@@ -11,7 +11,7 @@ import minitx
 from minitx import analysis, weights
 from minitx.analysis.contract.registry import OF_PICTURES, Answer
 from minitx.analysis.machine import language
-from minitx.analysis.pages import story
+from minitx.analysis.pages import report, story
 from minitx.analysis.running.single import Failure, Outcome
 
 ZOO, GOLDEN = weights.find("tiny-roberta").parent / "zoo", Path(__file__).parents[1] / "golden"
@@ -41,6 +41,7 @@ WITHOUT = {
     "loss_interval": np.log([[10, 14], [250, 600]]),
     "perplexity_interval": np.array([[10, 14], [250, 600]]),
 }
+VIT = minitx.load(weights.find("tiny-vit"))
 RESULTS = {  # each with an effect
     "positions": {"peak": 1.5, "peak_null": 0.9, "peak_at": 8, "peak_period": 16.0},
     "lags": LAGS,
@@ -171,3 +172,15 @@ def test_the_story_is_told_in_the_readers_language(monkeypatch):
     with language.using("ja"):
         texts = lines(monkeypatch, RESULTS)
     assert "位置" in texts["lags"] and "heads" not in "".join(texts.values())
+
+
+def test_a_model_of_pictures_is_asked_the_questions_of_pictures():
+    """Its story, question, reading and tables are those of what ran in the experiment's place."""
+    result = {"peak": 2.1, "peak_null": 1.3, "rows": 8, "columns": 8}
+    runs = [(EXPERIMENTS["positions"], outcome(result), 0.0)]
+    runs.append((EXPERIMENTS["lags"], Failure("reads texts", True), 0.0))
+    positions, lags = (report.asked(VIT, run) for run in runs)
+    assert positions[0] is OF_PICTURES["positions"] and lags[0] is EXPERIMENTS["lags"]
+    assert report.asked(TEXTS, runs[0]) == runs[0]
+    _, second = story.lines_of(VIT, [positions, lags])
+    assert "waves over the grid of 8 × 8 patches" in second[1] and second[2] == "positions"

@@ -6283,4 +6283,10 @@ BREAKS = [
         "len(labels) >= (LONG if len(numbers) > 1 else SHOWN)",
         "False",
     ),
+    Break(
+        "a model of pictures is shown the questions of texts",
+        "analysis/pages/report.py",
+        "registry.of_model(experiment, model)",
+        "experiment",
+    ),
 ]
