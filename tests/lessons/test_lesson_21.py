@@ -84,12 +84,9 @@ def test_other_units(answer, hint):
 
 def test_the_strongest_texts_of_random_keys_are_alike_too():
     names, _ = executed(21)
-    trained, chance = (np.mean(names[x], axis=1) for x in ("trained", "random_keys"))
-    assert (
-        (chance > 0.33).all()
-        and (0.02 < trained - chance).all()
-        and (trained - chance < 0.07).all()
-    )
+    trained, chance = np.array(names["trained"]), np.array(names["random_keys"])
+    assert chance.min() > 0.33 and (trained > chance.max(axis=1)).all()
+    assert (trained - chance.mean(axis=1)).max() < 0.07
 
 
 def test_values_say_what_fits_their_keys():
@@ -106,6 +103,7 @@ def test_no_single_unit_is_missed():
     whole, losses = names["whole"], names["losses"]
     for layer in range(4):
         assert abs(losses[layer, "one unit ablated"] - whole) < 0.0105
-        order = [losses[layer, x] for x in ("half of them", "all", "values shuffled")]
-        assert order == sorted(order) and order[0] > whole + 0.1
+        half, none, foreign = (losses[layer, x] for x in ("half of them", "all", "values shuffled"))
+        assert whole + 0.1 < half < none
+        assert foreign > none if layer else abs(foreign - none) < 0.6
     assert min(names["composed"]) > 0.5
