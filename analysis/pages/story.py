@@ -1,8 +1,8 @@
 """What a model does with positions, in a few sentences: the top of the report.
 
-How positions enter is a fact of the config. Every other sentence stands only where its rule shows
-an effect, a number beyond its null (contract/verdict.py), and links to its experiment. Of each
-topic the first that holds is told. Order: the sentences, what they name, which hold, HTML.
+How positions enter is read from config and weights. Every other sentence stands only where its rule
+shows an effect, a number beyond its null (contract/verdict.py), and links to its experiment. Of
+each topic the first that holds is told. Order: the sentences, what they name, which hold, HTML.
 """
 
 import inspect
@@ -16,11 +16,12 @@ from ..contract.rules import NATS, Below, Of, Provided
 from ..drawing import draw
 from ..drawing.sentences import Names, When, tell
 from ..machine.language import filled, translated
+from ..measures import context_extension
 from ..running import single
 from .glossary import Linker
 
 MOST = 5  # topics
-ENTER = {  # Config.mechanisms
+ENTER = {  # by the names of context_extension.mechanisms
     "learned": "A learned table has a row for each position, which is added to the input.",
     "sinusoidal": "A fixed table of sine waves has a row for each position, added to the input.",
     "rotary": "Each layer turns queries and keys by angles that grow with the position (rotary).",
@@ -94,8 +95,8 @@ SENTENCES = (
     Sentence(
         "When they are moved",
         "dial",
-        "Attention follows: in {n_exact} of {n_cells} cases, heads times shifts, it goes exactly "
-        "where the moved positions predict (by chance: in {n_exact_null:.0f} at most).",
+        "In {n_exact} of {n_cells} cases, heads times shifts, attention goes exactly where the "
+        "moved positions predict (by chance: in {n_exact_null:.0f} at most).",
         needs="n_cells",
     ),
     Sentence(
@@ -222,10 +223,12 @@ def lines_of(model, runs):
 
 
 def enters(model):
-    """How positions enter a model, by its config; of an encoder-decoder its encoder."""
-    cfg = (model.encoder or model).config
-    kinds = [translated(ENTER[name]) for name in cfg.mechanisms]
-    return " ".join(kinds) or translated(CAUSAL if cfg.causal else NONE)
+    """How positions enter a model; an encoder-decoder's encoder. A table of zeros tells nothing."""
+    stack = model.encoder or model
+    names = context_extension.mechanisms(stack)
+    if names == ["none"]:
+        return translated(CAUSAL if stack.config.causal else NONE)
+    return " ".join(translated(ENTER[name]) for name in names)
 
 
 def _text(sentence, experiment, outcome, model):
