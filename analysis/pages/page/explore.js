@@ -49,7 +49,7 @@ boxes.joint.after(facts);
 
 function iconsOf(id, view) {  // the buttons in the heading of a view
   const icons = make("div", {className: "icons"}), button = properties => icons.appendChild(make("button", {type: "button", ...properties}));
-  button({className: "larger", onclick: () => {
+  button({className: "larger", ariaLabel: say("larger"), onclick: () => {
     set({view: state.view === id ? null : id});
     byId(id).scrollIntoView({block: "nearest"});
   }});
@@ -298,7 +298,7 @@ function svgOf(id) {
   };
   if (pending.has(id)) drawNow(id);
   const parts = [...boxes[id].querySelectorAll("svg")], sizes = parts.map(part => part.viewBox.baseVal);
-  const width = d3.max(sizes, size => size.width) + 16, height = title + d3.sum(sizes, size => size.height) + 8;
+  const width = d3.max(sizes, size => size.width) + 16, height = Math.ceil(title + d3.sum(sizes, size => size.height) + 8);
   const outer = add("svg", {width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif"});
   outer.append(add("rect", {width, height, fill: palette.card}),
                add("text", {x: 8, y: 18, fill: palette.text, "font-size": 13, "font-weight": 600}, VIEWS[id].title()),

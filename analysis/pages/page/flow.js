@@ -113,7 +113,7 @@ function flowList(writers) {  // the same in words, the heads as buttons
   const list = make("ol", {className: "writers-list", ariaLabel: say("What is written, in the order of the pass")});
   list.append(...writers.map(d => {
     const item = make("li", {className: d.isClear ? "clear" : ""}), head = d.layer * H + d.head;
-    const name = isMine(d) ? make("button", {type: "button", id: `flow${head}`, className: "inline", textContent: flowName(d), onclick: () => set({head})},
+    const name = isMine(d) ? make("button", {type: "button", id: `flow${page.runs.indexOf(current)}-${head}`, className: "inline", textContent: flowName(d), onclick: () => set({head})},
                                   {"aria-pressed": head === state.head}) : flowName(d);
     item.append(name, ` ${logits(d.x)}${d.isClear ? "" : say(" (at chance)")}${takenFrom(d)}`);
     return item;

@@ -7,7 +7,7 @@ const isWithout = h => state.without.split(",").includes(`${h}`);
 const ofLayer = () => layerHeads().filter(head => !isWithout(head % H));
 const headColour = head => d3.hcl(360 * (head % H) / H + 20, 62, isDark() ? 72 : 50).formatHex();
 
-const layer = width => pair(() => [layerButtons(), linesBetween(width, layerLinks(), aboutInLayer, isMarkedInLayer)]);
+const layer = width => [layerButtons(), ...pair(() => linesBetween(width, layerLinks(), aboutInLayer, isMarkedInLayer))];
 const inLayer = (n, head) => state.side === "query" ? at(state.token, n, head) : at(n, state.token, head);  // with the chosen token
 const isMarkedInLayer = (n, side) => state.token === null || (side === state.side ? n === state.token : ofLayer().some(head => inLayer(n, head) >= ALL));
 
