@@ -6289,6 +6289,7 @@ BREAKS = [
         "registry.of_model(experiment, model)",
         "experiment",
     ),
+    Break(
         "live page: top_k and top_p leave no guess out",
         "analysis/live/guesses.py",
         "sampling.temperature > 0 and sampling.top_k is None and sampling.top_p is None",
