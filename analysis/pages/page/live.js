@@ -306,7 +306,7 @@ function writeCurve() {  // the mask by distance, a line for each head where the
   const points = curve.flatMap((values, head) => values.map((value, distance) => ({value, distance, head})));
   const style = getComputedStyle(document.documentElement);
   by("curve").append(Plot.plot({
-    width: 260, height: 96, marginLeft: 34, marginBottom: 30, marginTop: 8, marginRight: 8,
+    width: 220, height: 74, marginLeft: 30, marginBottom: 28, marginTop: 6, marginRight: 8,
     style: {background: "transparent", color: style.getPropertyValue("--text"), fontSize: "10px"},
     x: {label: say("distance (tokens) →"), ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
     marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--query")})]}));
