@@ -94,9 +94,11 @@ def _check_single(experiment, model, side):
     """Raise NotApplicable where a single stack is to have sides."""
     kind = model.config.model_type
     if side != AUTO:
-        raise NotApplicable(f"--side is {side}, but this model ({kind}) is one stack; leave it out")
+        raise NotApplicable(
+            f"--side is {side}, but this model ({kind}) has a single stack; leave it out"
+        )
     if "encoder" not in of(experiment):
-        text = f"{experiment.name} needs an encoder-decoder; this model ({kind}) is one stack"
+        text = f"{experiment.name} needs an encoder-decoder; this model ({kind}) has a single stack"
         raise NotApplicable(text)
 
 

@@ -287,7 +287,11 @@ register(
     answer=Asks(
         [
             "heads shown that give half of their attention or more to one ",
-            When("strongest", "source token, step by step", "offset, words shuffled or not"),
+            When(
+                "strongest",
+                "source token, step by step",
+                "offset, both on the text and with its words shuffled",
+            ),
         ],
         value="{n_sharp} of {heads.size}",
         chance=[When("strongest", "even", "uniform"), ": {uniform.max:.3f} of it"],

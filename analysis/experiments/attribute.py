@@ -203,7 +203,8 @@ register(
     "parts: from which place each takes what it writes.",
     published="The sum is that of Elhage et al. 2021, who left out what norms and MLPs do.",
     numbers="""
-        largest: largest part of one head or MLP, as a share of the size of all of theirs
+        largest: largest contribution of one head or MLP to the logit, as a share of the absolute
+            contributions of all
             null: 99 % quantile of that share for drawn pairs of tokens
         fact largest_name: the head or MLP with the largest part
         largest_part: its part, in logits
@@ -214,7 +215,8 @@ register(
             no null: a sum, exact but for rounding
     """,
     answer=Asks(
-        "largest part of one head or MLP, as a share of the size of all of theirs",
+        "largest contribution of one head or MLP to the logit, as a share of the absolute "
+        "contributions of all",
         value="{largest:.0%}, {largest_name}",
         chance="{largest_null:.0%} for drawn tokens",
         rule=Of("largest", enough=MOST),

@@ -264,8 +264,8 @@ register(
         fact documents: documents read
     """,
     answer=Asks(
-        "columns that the table's directions fill in the basis of the SVD",
-        value="{columns_svd:.1f} of {d} (raw: {columns_raw:.1f})",
+        "effective number of columns that positions occupy in the basis of the SVD",
+        value="{columns_svd:.1f} of {d} (raw basis: {columns_raw:.1f})",
         chance="{columns_svd_null:.1f}, random rotations",
         rule=Led(
             Of("beyond_svd", enough=MAJORITY),

@@ -232,12 +232,12 @@ register(
     answer=Asks(
         When(
             "has_table",
-            "layers in a row that leave half or more of the mean correlation before layer 0 "
+            "consecutive layers that retain at least half of the mean correlation before layer 0 "
             "({mean[0]:.2f})",
             "layers whose stream follows sinusoids of the place (a basis: no table is added)",
         ),
         value="{n_kept} of {layers}",
-        chance="{n_kept_null} of {layers}, random weights or places shuffled",
+        chance="{n_kept_null} of {layers}, random weights or positions shuffled",
         rule=Of("n_kept", out_of="layers", enough=1),
     ),
     says="The canonical correlations between the stream and the first {components} components of "

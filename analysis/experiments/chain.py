@@ -299,9 +299,10 @@ register(
         fact documents: documents measured
     """,
     answer=Asks(
-        "pairs where a deeper head loses half its attention, or a tenth moves with a turned head",
+        "pairs of heads in which, with the earlier one shifted, the deeper one loses half of "
+        "its attention, or a tenth of it moves along",
         value="{n_lost} lose, {n_moved} move, of {n_pairs}",
-        chance="{n_moved_null} move, sides drawn",
+        chance="{n_moved_null} move, shifted to random sides",
         rule=Of("strongest", enough=HALF),
         without=Without("n_pairs"),
     ),

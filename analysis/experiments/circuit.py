@@ -160,7 +160,7 @@ register(
         questions.TOLD,
     ],
     answer=Asks(
-        "how near a circuit comes to the answer of pairs that did not choose it",
+        "how close a circuit comes to the answer (faithfulness), on pairs that did not select it",
         value="{near:.2f} with {edges} of {edges_of_model} edges",
         chance="{near_null:.2f}, random circuits",
         rule=questions.if_told(Of("near", enough=NEAR)),

@@ -291,7 +291,7 @@ register(
         "largest share of variance due to position in one of {n} {KINDS[method]} components of "
         "layer 0's input",
         value="{share:.0%}",
-        chance="{share_null:.0%}, documents moved; {share_random:.0%}, random weights",
+        chance="{share_null:.0%}, documents shifted at random; {share_random:.0%}, random weights",
         rule=Of("share", null=("share_null", "share_random"), enough=HALF),
     ),
     says="The most position-like of the {n} {KINDS[method]} components of X has {share:.0%} of "

@@ -374,7 +374,8 @@ register(
         fact documents: documents read
     """,
     answer=Asks(
-        "heads with a direction that keep half of their attention to it on one word repeated",
+        "heads with a direction that keep half of their attention to their offset when one word "
+        "is repeated",
         value=f"{{n_kept[{REPEATED}]}} of {{n_directed}}",
         chance=f"up to {{n_kept_null[{REPEATED}]:.0f}} of {{n_directed}}",
         rule=Of(f"n_kept[{REPEATED}]", out_of="n_directed", enough=MOST),

@@ -235,10 +235,10 @@ register(
         fact documents: documents measured; 0: positions alone
     """,
     answer=Asks(
-        "heads with a direction, times shifts, that attend exactly where the moved positions "
-        "predict",
+        "(head, shift) pairs, of heads with a direction, that attend exactly where the shifted "
+        "positions predict",
         value="{counts}",
-        chance="up to {n_exact_null:.0f}; {n_orders_follow} of {n_orders} orders",
+        chance="up to {n_exact_null:.0f}; {n_orders_follow} of {n_orders} random orders",
         rule=EXACT,
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),

@@ -352,11 +352,12 @@ POSITIONS = [
 ]
 WITH_DIRECTION = "heads with a direction whose scores peak where they attend"
 OF_ALL = "heads whose scores peak where they attend"
-AND_ALL = ", and heads with a direction whose peak positions make"
+AND_ALL = ", and heads with a direction whose peak is due to positions"
 MEASURE = [
     When("agree_directed >= 0", WITH_DIRECTION, OF_ALL),
     When(
-        "n_positions >= 0", When("agree_directed >= 0", ", and whose peak positions make", AND_ALL)
+        "n_positions >= 0",
+        When("agree_directed >= 0", ", and whose peak is due to positions", AND_ALL),
     ),
 ]
 COUNTED = When("n_positions >= 0", ", and {n_positions} of {n_directed}")

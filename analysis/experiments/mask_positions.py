@@ -483,8 +483,7 @@ register(
     answer=Asks(
         When(
             "can_stand_in",
-            "share of the loss due to missing positions that the best mask recovers, in nats per "
-            "token",
+            "share of the loss due to missing positions that the best mask recovers",
             When(
                 "best_sees",
                 "nats per token that a mask gains, but each token sees itself: not a prediction",

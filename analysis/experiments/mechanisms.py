@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Each, Without, options, register, verdict
-from ..drawing import Names, Rows, bar_sample, draw, line_sample
+from ..drawing import Names, Rows, When, bar_sample, draw, line_sample
 from ..machine.language import filled, label, translated
 from ..measures import other_models, position_probe
 from ..running.stream import UNSAVED
@@ -158,7 +158,7 @@ def moves(r):
 MOVES = (
     "Keys moved: slope {slope:+.2f} (offsets shuffled: {slope_null:.2f}), {follow:.0%} of "
     "{follow_cells} cells exact (up to {follow_null:.0%}; half or more in {n_orders_follow} of "
-    "{n_orders} orders of places)"
+    "{n_orders} random orders of places)"
 )
 BY_KERNEL = (
     "where the kernel peaks at a head's offset: slope {slope_named:+.2f} ({slope_named_null:.2f}), "
@@ -391,9 +391,12 @@ register(
     """,
     answer=Asks(
         "models that keep {GOES_ON:.0%} of their gain over word frequencies at {LONGEST} the "
-        "training length",
-        value="{n_on} of {kept.size} ({longest.min:+.2f} to {longest.max:+.2f} nats)",
-        chance="changes of {longest_null.max:.2f} nats at most",
+        "training length; change of the loss",
+        value=[
+            "{n_on} of {kept.size}; {longest.min:+.2f} ",
+            When("kept.size == 1", "nats", "to {longest.max:+.2f} nats"),
+        ],
+        chance="changes of the loss by {longest_null.max:.2f} nats at most",
         rule=KEEPS,
         without=Without(
             "loss_by_length",

@@ -214,7 +214,7 @@ R2 = {  # templates: R² of a readout of a source, and its interval
     for name in ("norm", "direction")
     for suffix in SHORT.values()
 }
-OF_SUMS = _asks("", "word and position together, documents held out")
+OF_SUMS = _asks("", "the sum of word and position embeddings, documents held out")
 
 register(
     norms,
@@ -226,9 +226,10 @@ register(
     "in the norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     numbers="""
-        r2_[norm|direction]: R² of the position predicted from the [norm|direction] of word and
-            position together, documents held out
-            null: R² from the [norm|direction] of word and position together, places shuffled
+        r2_[norm|direction]: R² of the position predicted from the [norm|direction] of the sum of
+            word and position embeddings, documents held out
+            null: R² from the [norm|direction] of the sum of word and position embeddings, places
+                shuffled
         r2_[norm|direction]_rows: R² of the position predicted from the [norm|direction] of a
             position row, rows held out
             null: R² from the [norm|direction] of a position row, places shuffled, mean over ten

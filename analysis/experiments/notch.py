@@ -150,9 +150,10 @@ register(
         fact documents: documents measured
     """,
     answer=Asks(
-        "heads with a direction from positions that lose half of it without one band",
-        value="{n_lost} of {n_need} (kept {kept:.2f})",
-        chance="{n_lost_null} (kept {kept_null:.2f})",
+        "heads that owe their direction to positions and lose half of it without one frequency "
+        "band",
+        value="{n_lost} of {n_need} (share kept: {kept:.2f})",
+        chance="{n_lost_null} (share kept: {kept_null:.2f})",
         rule=Of("n_lost", out_of="n_need", enough=MAJORITY),
     ),
     says=[

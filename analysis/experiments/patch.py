@@ -149,7 +149,7 @@ register(
         questions.TOLD,
     ],
     answer=Asks(
-        "share of the answer that the best head restores, and that one head removes",
+        "share of the answer that patching restores with the best head, and removes with one head",
         value="{restored:.0%}, {lost:.0%}",
         chance="{restored_null:.0%}, {lost_null:.0%} of unrelated pairs",
         rule=questions.if_told(Of("restored", enough=ENOUGH), Of("lost", enough=ENOUGH)),

@@ -326,7 +326,7 @@ register(
     """,
     answer=Asks(
         "amplitude of the table's highest peak of {lowest} or more cycles in {T} tokens"
-        "{named_rows}, and the rise to it",
+        "{named_rows}, and the rise to it from slower waves (a ratio)",
         value=[When("peak_at", "{peak:.2f} at {peak_at} cycles", "0 peaks"), ", {rise:.2f}"],
         chance="{peak_null:.2f}, {rise_null:.2f}",
         rule=Every(Of("peak", most=np.inf), Of("rise", most=np.inf)),

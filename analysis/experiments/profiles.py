@@ -526,7 +526,7 @@ register(
         "of {directed.size} heads, those with a direction that keep it whatever the text, and with "
         "one word repeated",
         value="{counts[0]} of {n_directed}, and {counts[1]} of {n_directed}",
-        chance="up to {counts[2]}, and {counts[3]}",
+        chance="up to {counts[2]}, and up to {counts[3]}",
         rule=Led(
             Of("steady_directed", enough=MOST),
             Of("offset_shuffled", null="steady_directed_null", enough=MOST),

@@ -542,7 +542,8 @@ register(
             no null: 0 but for rounding
     """,
     answer=Asks(
-        "heads with a direction whose periodic queries and keys are shifted against each other",
+        "heads with a direction whose queries and keys are periodic, with a phase shift between "
+        "them",
         value="{n_shifted_heads:.0f} of {n_directed}",
         chance="{n_shifted_heads_null:.2g} of {n_directed}",
         rule=Of("n_shifted_heads", out_of="n_directed", enough=MAJORITY),

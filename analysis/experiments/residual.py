@@ -324,8 +324,8 @@ register(
             no null: it is to be 0
     """,
     answer=Asks(
-        "layers in a row that read half or more of the share of positions that layer 0 reads "
-        "({share_first:.1%})",
+        "consecutive layers whose input keeps at least half of layer 0's share of position "
+        "embeddings ({share_first:.1%})",
         value="{layers_half} of {layers} layers",
         chance="{layers_half_null} of {layers}, random tables",
         rule=Of("layers_half", out_of="layers", enough=1),

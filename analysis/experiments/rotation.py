@@ -900,8 +900,10 @@ register(
     answer=Asks(
         When(
             "pairs",
-            "heads with a direction whose turned pairs fit best at the offset that they attend to",
-            "heads with a direction whose mean map shows the offset that they attend to",
+            "heads with a direction whose rotary pairs match best at the offset that they "
+            "attend to",
+            "heads with a direction whose map from queries to keys (mean over bases) shows the "
+            "offset that they attend to",
         ),
         value=[_count("right"), " of {n_compared}"],
         chance=[

@@ -154,9 +154,10 @@ register(
     per_head=("offset_of_heads",),
     least_documents=2,
     answer=Asks(
-        "rise of the {predicts} with positions of half and of double the size, nats per token",
+        "rise of the {predicts} in nats per token, with positions at half and at double their "
+        "scale",
         value="{change[HALF]:+.2f} and {change[DOUBLE]:+.2f} (at zero: {change[0]:+.2f})",
-        chance="the smaller: {rise_null:+.2f}",
+        chance="{rise_null:+.2f}, the smaller of the two with shuffled rows",
         rule=Provided(
             Of("change_interval[0][0]", null=0, **NATS),
             Below("loss", **NATS),

@@ -100,7 +100,7 @@ def shapes(model, run=UNSAVED, *, sentence: str = corpus.SENTENCE, target: str =
         return _of_two(model, sentence, target)
     if target:
         kind = model.config.model_type
-        raise NotApplicable(f"--target is {target!r}, but this model ({kind}) is one stack")
+        raise NotApplicable(f"--target is {target!r}, but this model ({kind}) has a single stack")
     tokens = _tokens(model, sentence)
     trace = run_model(model, tokens)
     steps = _of_text(model, "", sentence, tokens) + _of_trace(model, trace, "")

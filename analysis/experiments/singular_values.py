@@ -152,7 +152,8 @@ register(
             layer
     """,
     answer=Asks(
-        "heads with W_A between {n} components of the table beyond chance; median rank",
+        "heads whose W_A = W_Q W_Kᵀ acts within the table's first {n} principal components more "
+        "than by chance; median effective rank",
         value="{n_above} of {shares.size}; {rank:.1f} of {r}",
         chance="{n_above_null} of {shares.size}; {rank_null:.1f}",
         rule=Led(

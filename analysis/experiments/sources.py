@@ -515,7 +515,8 @@ def _draw_toeplitz(axes, r):
 
 
 SHARPEST = [
-    "sharpest heads at -1 or +1 whose peak is at least half position × position",
+    "sharpest heads at -1 or +1 in which position × position makes at least half of the score's "
+    "peak",
     When("documents", "", ", positions alone"),
 ]
 NEIGHBOUR = f"heads with more than {heads.SHARP} of their attention at -1 or +1"

@@ -87,7 +87,7 @@ def check(model, layer=-1, head=None):
     """Raises ValueError for a model without cross-attention, or a layer or head that it lacks."""
     cfg = model.config
     if model.encoder is None:
-        text = f"decoding reads a source, and {cfg.model_type} is one stack without cross-attention"
+        text = f"decoding reads a source, and {cfg.model_type} has no cross-attention"
         if cfg.causal:
             raise ValueError(f"{text}; minitx.generate(model, prompt) continues a text")
         raise ValueError(f"{text}; wanted an encoder-decoder (BART, Marian, T5)")

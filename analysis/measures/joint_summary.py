@@ -111,7 +111,7 @@ def of_heads(name):
 
 # yes where the strongest keys come closer in most heads; in the plane alone it is partly at most
 answer = Asks(
-    "heads whose strongest keys come closer when queries and keys are moved and scaled",
+    "heads whose most attended keys are closer to their queries after moving and scaling",
     value=[of_heads("closer"), " of {c.size}"],
     chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
     rule=Either(Of("closer", enough=MAJORITY), Of("closer_plane", enough=np.inf)),

@@ -133,7 +133,7 @@ def readable(model, text, target=None):
     if model.encoder is None:
         if target is not None:
             kind = model.config.model_type
-            raise ValueError(f"target is {target!r}, but this model ({kind}) is one stack")
+            raise ValueError(f"target is {target!r}, but this model ({kind}) has a single stack")
         return _readable(model, text)
     source = _readable(model.encoder, text)
     if target is None:

@@ -101,7 +101,7 @@ def _left_out(runs):
     counts = [documents_left_out(outcome) for outcome in outcomes if outcome not in failures]
     left = []
     if lacking:
-        shown = "{experiments} that this model cannot show"
+        shown = "{experiments} not applicable to this model"
         left.append(filled(shown, experiments=count(lacking, "experiment")))
     if len(failures) > lacking:
         failed = count(len(failures) - lacking, "experiment")
@@ -109,7 +109,7 @@ def _left_out(runs):
     if sum(counts):
         readers = count(sum(n > 0 for n in counts), "experiment")
         documents = count(sum(counts), "document")
-        empty = "{documents}, empty or of one token, in {experiments}"
+        empty = "{documents} in {experiments} (empty, or of one token)"
         left.append(filled(empty, documents=documents, experiments=readers))
     return filled("Left out: {what}.", what="; ".join(left) or translated("nothing"))
 

@@ -135,7 +135,7 @@ def about(model, runs, seconds):
     """What the model is: one line, with more that opens behind it."""
     stated = facts(model)
     rows = [(escape(translated(key)), escape(text)) for key, text in stated.items()]
-    counting = translated("counted from 0 (L0H0); the paper counts from 1 (head(1,1))")
+    counting = translated("counted from 0 (L0H0); Yamamoto and Matsuzaki count from 1 (head(1,1))")
     rows.append((translated("layers and heads"), counting))
     took = translated("{experiments} in {seconds:.0f} s")
     took = took.format(experiments=count(len(runs), "experiment"), seconds=seconds)
@@ -162,7 +162,8 @@ def facts(model):
 def kind(cfg):
     """What a model is: its type, its head, and which tokens a token sees."""
     head = filled("{name} head", name=translated(cfg.task_head or "no"))
-    return f"{cfg.model_type}, {head}, {translated('causal' if cfg.causal else 'bidirectional')}"
+    seen = translated("causal attention" if cfg.causal else "bidirectional attention")
+    return f"{cfg.model_type}, {head}, {seen}"
 
 
 def widths(cfg):

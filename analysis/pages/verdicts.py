@@ -27,10 +27,10 @@ def line(rows):
     own = [row for row in judged if row not in general]
     sentences = []
     if general:
-        hold = translated("{passed} claims about any model hold")
+        hold = translated("{passed} general claims hold")
         sentences.append(hold.format(passed=_passed(general)))
     if own:
-        reproduced = translated("{passed} numbers published for this checkpoint are reproduced")
+        reproduced = translated("{passed} published values of this checkpoint are reproduced")
         sentences.append(reproduced.format(passed=_passed(own)))
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))

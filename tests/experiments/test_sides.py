@@ -121,7 +121,7 @@ def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
 
 @pytest.mark.parametrize("name", analysis.EXPERIMENTS)
 def test_a_single_stack_has_no_sides(bundled, name):
-    with pytest.raises(registry.NotApplicable, match="this model \\(roberta\\) is one stack"):
+    with pytest.raises(registry.NotApplicable, match="this model \\(roberta\\) has a single stack"):
         analysis.run(name, bundled, side="encoder")
     if name != "alignment":
         assert sides.side_of(analysis.EXPERIMENTS[name], bundled) == ""
@@ -194,7 +194,7 @@ def test_the_command_line_names_a_side(bart, tmp_path, capsys):
             ["profiles", folder, "--pairs", "dates"],
             "pairs are for a decoder; wanted --side decoder",
         ),
-        (["positions", "tiny-bert", "--side", "encoder"], "this model (bert) is one stack"),
+        (["positions", "tiny-bert", "--side", "encoder"], "this model (bert) has a single stack"),
         (["alignment", "tiny-bert"], "alignment needs an encoder-decoder; this model (bert)"),
         (["alignment", folder, "--side", "encoder"], "is about how a decoder reads its source"),
         (["positions", folder, "--side", "left"], "side is 'left'; wanted one of auto, encoder"),

@@ -110,7 +110,7 @@ def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client
         ("run", {"text": "sample:-1"}, "wanted sample, or sample:N"),
         ("run", {"words": True}, "words need a text; tiny-vit reads pictures"),
         ("run", {"hidden": [1]}, "only a masked model predicts hidden tokens"),
-        ("run", {"target": "a"}, "this model (vit) is one stack"),
+        ("run", {"target": "a"}, "this model (vit) has a single stack"),
         ("run", {"changes": {"mask": {"family": "alibi"}}}, "patches are in rows and columns"),
         ("run", {"changes": {"dial": 8}}, "dial is 8; 8 columns take less than 8"),
         ("run", {"changes": {"dial_down": -8}}, "dial_down is -8; 8 rows take less than 8"),

@@ -261,7 +261,7 @@ def test_whole_words(client):
         ({"text": "dog " * 300}, "this model reads at most 256"),
         ({"text": "half \ud83d"}, "half of a character"),
         ({"target": "a" * (LONGEST + 1)}, "the target has"),
-        ({"target": "A dog"}, "but this model .roberta. is one stack"),
+        ({"target": "A dog"}, "but this model .roberta. has a single stack"),
         ({"model": "gpt3"}, "no model 'gpt3' here; available: tiny-roberta, gpt"),
         ({"model": ["gpt"]}, "no model"),
         ({"words": 1}, "words is 1; wanted true or false"),

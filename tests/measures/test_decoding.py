@@ -119,8 +119,16 @@ def test_two_readings_of_a_step_are_counted_with_what_chance_gives():
 @pytest.mark.parametrize(
     "variant,options,message",
     [
-        ("gpt2-causal", {}, r"gpt2 is one stack .*; minitx.generate\(model, prompt\) continues"),
-        ("bert-masked", {}, "bert is one stack without cross-attention; wanted an encoder-decoder"),
+        (
+            "gpt2-causal",
+            {},
+            r"gpt2 has no cross-attention; minitx.generate\(model, prompt\) continues",
+        ),
+        (
+            "bert-masked",
+            {},
+            "bert has no cross-attention; wanted an encoder-decoder",
+        ),
         ("generated/bart", {"layer": 2}, "layer is 2; wanted 0 to 1, or -1 for the last"),
         ("generated/bart", {"head": -4}, "head is -4; wanted 0 to 2"),
         ("generated/bart", {"n": 0}, "n is 0; wanted at least one step"),

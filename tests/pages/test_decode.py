@@ -119,7 +119,7 @@ def test_what_decode_refuses(folder, tmp_path, capsys):
         ([folder, TEXT, "--out", "x.pdf"], "--out x.pdf: wanted a file that ends in .svg or .png"),
         ([folder, "--ids", tmp_path / "empty.txt"], "has no token ids"),
         ([folder, TEXT, "--n", 30], "this model reads at most 24"),
-        (["tiny-gpt2", TEXT], "gpt2 is one stack without cross-attention; minitx.generate"),
+        (["tiny-gpt2", TEXT], "gpt2 has no cross-attention; minitx.generate"),
         (["tiny-roberta", TEXT], "wanted an encoder-decoder"),
     ):
         assert message in complaint(capsys, *arguments), message

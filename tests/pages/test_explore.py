@@ -647,7 +647,7 @@ def test_a_picture_in_a_file_is_shown_as_the_model_reads_it(tmp_path, pictured):
     "given, message",
     [
         (["tiny-vit", "sample", "--words"], "words need a text; tiny-vit reads pictures"),
-        (["tiny-vit", "sample", "--target", "a"], "this model (vit) is one stack"),
+        (["tiny-vit", "sample", "--target", "a"], "this model (vit) has a single stack"),
         (["tiny-vit", "sample", "--attribution"], "predicts words or classes"),
         (["tiny-vit", "sample", "--beside-model", "tiny-bert"], "wanted two models that read the"),
         (["tiny-vit", "no-such-file.png"], "no-such-file.png"),

@@ -222,8 +222,8 @@ def test_documents_left_out_are_counted(tmp_path, monkeypatch):
 
     plant(monkeypatch, lossy, good, unfit)
     _, page = write_report(tmp_path)
-    left = "1 experiment that this model cannot show; 3 documents, empty or of one token, in 1"
-    assert f"Left out: {left} experiment." in page.text
+    left = "1 experiment not applicable to this model; 3 documents in 1"
+    assert f"Left out: {left} experiment (empty, or of one token)." in page.text
     assert "Note: 3 documents left out, empty or of one token." in page.of("lossy")
     assert "Note" not in page.of("good")
 

@@ -29,7 +29,7 @@ ROWS = [
 def test_one_line_counts_them_all():
     page = Page(verdicts.line(ROWS))
     assert page.text == (
-        "2 of 3 claims about any model hold; 1 of 1 numbers published for this checkpoint are "
+        "2 of 3 general claims hold; 1 of 1 published values of this checkpoint are "
         "reproduced; 1 value that this run could not measure; 2 values published for other "
         "checkpoints; 1 value (any new verdict). Claims and numbers"
     )
