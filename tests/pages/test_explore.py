@@ -417,9 +417,9 @@ def test_more_tokens_than_a_page_shows(bundled, monkeypatch):
 
 
 def test_a_page_of_real_size_is_below_what_is_stated(monkeypatch):
-    """12 x 12 heads and 64 tokens; the width of a head does not enter. Measured 2.61 MB.
+    """12 x 12 heads and 64 tokens; the width of a head does not enter. Measured 2.64 MB.
 
-    With who wrote the guesses, which `minitx explore` adds: 2.87 MB.
+    With who wrote the guesses, which `minitx explore` adds: 2.90 MB.
     """
     monkeypatch.setattr(joint, "SCALES", np.ones(1))  # the search is not what is measured
     model = with_heads(minitx.load(weights.find("tiny-bert")), 12)
@@ -428,8 +428,8 @@ def test_a_page_of_real_size_is_below_what_is_stated(monkeypatch):
     assert plain["arrays"]["pattern"]["shape"] == [12, 12, 64, 64]
     whole = explore.with_writers(plain, model, tokens)
     sizes = [len(explore.page(run).encode()) for run in (plain, whole)]
-    assert 2e6 < sizes[0] < 2.65e6
-    assert sizes[1] < 1.12 * sizes[0]  # measured 1.099
+    assert 2e6 < sizes[0] < 2.7e6
+    assert sizes[1] < min(3e6, 1.12 * sizes[0])  # measured 1.098
 
 
 def with_heads(model, n):
