@@ -45,7 +45,9 @@ def check_source(model, source):
     """Raises ValueError if a source is missing, or given to a model that reads none."""
     if model.encoder is None and source is not None:
         text = (
-            "has no encoder (its own is model.encoder)" if model.config.causal else "is one stack"
+            "has no encoder (its own is model.encoder)"
+            if model.config.causal
+            else "has a single stack"
         )
         raise ValueError(f"source given, but this model ({model.config.model_type}) {text}")
     if model.encoder is not None and source is None:

@@ -1,7 +1,7 @@
 """How an experiment answers its question: which number is set beside which null, and how it counts.
 
     Asks(
-        "layers in a row that keep half of it",
+        "consecutive layers that keep half of it",
         value="{n_kept} of {n_layers}",
         chance="{n_kept_null} of {n_layers}",
         rule=Of("n_kept", out_of="n_layers", enough=1),

@@ -175,7 +175,7 @@ def _headline(r):
 
 
 def _kept(r):
-    """Layers in a row that leave at least half of the mean correlation before layer 0."""
+    """Consecutive layers that retain at least half of the mean correlation before layer 0."""
     chance = np.maximum(r["mean_null"], r["mean_random"])
     half = KEPT * r["mean"][0]
     keeps = (r["mean"] >= half) & (r["mean"] > chance + verdict.MARGIN)
@@ -222,10 +222,10 @@ register(
             null: the most directions with a correlation of {HIGH} or more, places in random order
         mean_fitted by layer_names: mean correlation on the documents of the fit, by layer
             no null: chance fits as well; what is beside its null is the mean on the others
-        n_kept: layers in a row that leave at least half of the mean correlation before layer 0;
+        n_kept: consecutive layers that retain at least half of the mean correlation before layer 0;
             without a table layers whose mean exceeds random weights' and its null by a tenth
-            null: layers in a row after which the null of the mean correlation is at least half of
-            the mean correlation before layer 0; without a table those of random weights
+            null: consecutive layers after which the null of the mean correlation is at least half
+            of the mean correlation before layer 0; without a table those of random weights
         fact components: principal components of the position table
         fact documents: documents read, half of them for the fit
     """,

@@ -28,7 +28,7 @@ MOVED = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
 MATRICES = (  # that are drawn: of which result, how it is called, its colours
     ("kept", "attention kept at its offset", {"cmap": "viridis", "vmin": 0, "vmax": 1}),
     ("move", "attention that moves along", MOVED),
-    ("move_null", "null: sides drawn", MOVED),
+    ("move_null", "null: random sides", MOVED),
 )
 
 

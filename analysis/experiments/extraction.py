@@ -373,7 +373,7 @@ register(
             null: 99 % quantile of that contrast in random directions
         followed_x by peak_names: contrast of X in layer 0 at each peak followed
             null: contrast that X without positions has at one frequency of a hundred
-        layers_[q|k] by peak_names: layers in a row, from the first, in which each peak followed
+        layers_[q|k] by peak_names: consecutive layers, from the first, in which each peak followed
             stands out of [Q|K]: higher than [Q|K] without positions at 99 % of the frequencies
             no null: only layers in which it exceeds its null are counted
         contrast_[q|k]_text: contrast of [Q|K] at the highest peak in layer 0, without positions

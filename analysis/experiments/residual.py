@@ -296,9 +296,9 @@ register(
     "positions may not reach the upper layers; or they do, and the model throws them away.",
     figure="blog post, norms",
     numbers="""
-        layers_half: layers in a row, from the first, that read at least half of the share of
+        layers_half: consecutive layers, from the first, that read at least half of the share of
             positions that layer 0 reads
-            null: layers in a row that read half of layer 0's share of a random table
+            null: consecutive layers that read half of layer 0's share of a random table
         share_first: share of what layer 0 reads that is the position table
             null: share of what layer 0 reads that is a random table with the mean and variance of
             each column of the true one, on average

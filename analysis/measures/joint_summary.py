@@ -14,7 +14,7 @@ MAJORITY = 0.5  # of the heads
 MOST = f"the maximum in {joint_fit.SHUFFLES} shuffles of the keys"
 FULL = "the full space"
 PLANE = "the plane of the first two principal components"
-KEYS = "share of all heads whose strongest keys"
+KEYS = "share of all heads whose most attended keys"
 RANK = "mean 1/rank of the strongest key by distance, all heads, in"
 TURNED = "queries of each head rotated at random: arithmetic alone"
 MOVED = "[before|after, moved and scaled]"
@@ -118,13 +118,13 @@ answer = Asks(
 )
 of_one_text = replace(
     answer,
-    measure="heads whose strongest keys in this one sentence come closer when queries and keys are "
-    "moved and scaled",
+    measure="heads whose most attended keys in this one sentence come closer when queries and "
+    "keys are moved and scaled",
 )
 
 
 CLOSER = (
-    "{where} the strongest keys come closer in {closer} of the heads (shuffled keys: up to "
+    "{where} the most attended keys come closer in {closer} of the heads (shuffled keys: up to "
     "{closer_null}), go farther in {farther} (up to {farther_null}) and stay as near in {same} (up "
     "to {same_null}): {verdict}; mean 1/rank goes from {before:.2f} to {after:.2f} (chance: "
     "{chance:.2f})."

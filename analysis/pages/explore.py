@@ -48,8 +48,8 @@ def write(model, name, text, path, words=False, target=None, beside=(), attribut
     name: what the model is called on the page. words: whole words instead of pieces. Of an
     encoder-decoder the text is the source; target: what is said of it, by default the model's own
     greedy output. beside: (model, name, text) of a second run. attribution: what each token and
-    each head adds to a guess, too. Raises ValueError, before any work, for a partial checkpoint,
-    fewer than two tokens of the text's own, or more than the page shows.
+    each head contributes to a prediction. Raises ValueError, before any work, for a partial
+    checkpoint, fewer than two tokens of the text's own, or more than the page shows.
     """
     wanted = [(model, name, text), *([beside] if beside else [])]
     content = page(*runs(wanted, words, target, attribution)).encode()

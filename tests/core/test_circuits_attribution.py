@@ -139,7 +139,7 @@ WRONG = {
     "target tokens: 5000 is out of range": dict(target=5000),
     "2 texts; wanted one": dict(text=["A man", "A man"]),
     "has no encoder": dict(prefix="A man"),
-    "this model .* is one stack|has no encoder": dict(source="A man"),
+    "this model .* has a single stack|has no encoder": dict(source="A man"),
     "place is \\[9\\]; the texts have \\[4\\] tokens": dict(place=9),
 }
 

@@ -305,7 +305,7 @@ NO_SOURCE = r"this model \(bart\) is an encoder-decoder; it needs source= text o
             "bert-masked",
             [4],
             dict(source=[5]),
-            r"source given, but this model \(bert\) is one stack",
+            r"source given, but this model \(bert\) has a single stack",
         ),
         (
             "gpt2-causal",
@@ -375,7 +375,9 @@ def test_input_that_is_refused(variant, tokens, inputs, message):
 
 def test_the_encoder_of_a_pair_takes_no_source():
     encoder = tiny.load("bart-causal").encoder
-    with pytest.raises(ValueError, match=r"source given, but this model \(bart\) is one stack"):
+    with pytest.raises(
+        ValueError, match=r"source given, but this model \(bart\) has a single stack"
+    ):
         minitx.run(encoder, [4], source=[5])
 
 

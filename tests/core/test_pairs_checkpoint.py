@@ -405,7 +405,7 @@ def test_a_file_with_an_encoder_alone_is_that_encoder(tmp_path, variant, change)
     source, given = tiny.ids(alone, 2, 5), {"valid": [[1, 1, 1, 1, 0], [1] * 5]}
     x = minitx.forward(alone, source, **given)
     assert np.array_equal(x, minitx.forward(model.encoder, source, **given))
-    with pytest.raises(ValueError, match="is one stack"):
+    with pytest.raises(ValueError, match="has a single stack"):
         minitx.run(alone, source, source=source)
 
 

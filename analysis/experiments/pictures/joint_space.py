@@ -1,4 +1,4 @@
-"""Do a patch's most attended patches come closer to it in a joint space?
+"""Are a patch's most attended patches closer to it after moving and scaling?
 
 Queries and keys of the patches of pictures in one space, head by head, as in the joint space of a
 sentence; one picture is drawn, its patches coloured by row and by column. Chance: shuffled keys,

@@ -1,4 +1,4 @@
-"""Do the positions of patches have waves in two directions?
+"""Are the position embeddings of patches periodic in two directions?
 
 |FFT2| of each column of the position table over the grid of patches, the root mean square over
 the columns; chance: the patches' rows in random order.
