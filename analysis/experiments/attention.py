@@ -294,7 +294,7 @@ register(
             ),
         ],
         value="{n_sharp} of {heads.size}",
-        chance=[When("strongest", "even", "uniform"), ": {uniform.max:.3f} of it"],
+        chance="{uniform.max:.3f} by uniform attention",
         rule=Of("at_one[best]", null="uniform[best]", enough=heads.SHARP),
     ),
     says=When(

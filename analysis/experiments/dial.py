@@ -60,7 +60,7 @@ def counts(r):
     findings = EXACT.by_entry(Names(r))
     follows = [i for i, finding in findings.items() if finding.verdict in verdict.EFFECTS]
     others = [i for i in findings if i not in follows]
-    return ", ".join(
+    return "; ".join(
         f"{r['layer_n_exact'][group].sum()} of {r['layer_n_cells'][group].sum()} in "
         f"{_layer_list(r['layers'][group])}"
         for group in (follows, others)
@@ -69,10 +69,10 @@ def counts(r):
 
 
 def _layer_list(numbers):
-    """'L0-2,5'."""
+    """'L0-L2, L5'."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
-    texts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs if len(run)]
-    return "L" + ",".join(texts)
+    texts = [f"L{run[0]}-L{run[-1]}" if len(run) > 1 else f"L{run[0]}" for run in runs if len(run)]
+    return ", ".join(texts)
 
 
 def plot(r):

@@ -202,7 +202,7 @@ def _asks(suffix, what):
     return Asks(
         f"R² of the position predicted from the norm of {what}",
         value=f"{{r2_norm{suffix}_interval.min:z.3f}} "
-        f"(from the direction {{r2_direction{suffix}:z.3f}})",
+        f"(from the unit vector {{r2_direction{suffix}:z.3f}})",
         chance=f"{{r2_norm{suffix}_null:z.3f}}",
         rule=Of(f"r2_norm{suffix}", enough=TELLS),
     )

@@ -545,7 +545,7 @@ register(
         "heads with a direction whose queries and keys are periodic, with a phase shift between "
         "them",
         value="{n_shifted_heads:.0f} of {n_directed}",
-        chance="{n_shifted_heads_null:.2g} of {n_directed}",
+        chance="{n_shifted_heads_null:.2g} of {n_directed} expected",
         rule=Of("n_shifted_heads", out_of="n_directed", enough=MAJORITY),
         without=Without("n_directed", "0 heads with a direction", "0 heads"),
     ),
