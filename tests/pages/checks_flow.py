@@ -3,15 +3,20 @@
 Order: the pages; the flow of a guess; the heads of a layer.
 """
 
+import json
 import re
+import shutil
 
 import explored
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from explored import ready, settle, tokens, view
 from playwright.sync_api import expect
+from safetensors.numpy import load_file, save_file
 
 import minitx
+from minitx import weights
 from minitx.analysis.pages import explore, logit_attribution
 
 TEXT = "The old man said that he"
@@ -97,6 +102,38 @@ def test_a_flow_of_another_guess_and_token(page):
     settle(page)
     expect(page.locator("#flow .hint")).to_contain_text("(2)")
     assert before != second != written(page)
+
+
+@pytest.fixture
+def classifier(tmp_path):
+    """tiny-roberta with a random head of three classes."""
+    folder = tmp_path / "classifier"
+    shutil.copytree(weights.find("tiny-roberta"), folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"architectures": ["RobertaForSequenceClassification"], "num_labels": 3}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    arrays, rng, width = load_file(folder / "model.safetensors"), np.random.default_rng(0), 128
+    arrays = {name: x for name, x in arrays.items() if not name.startswith("lm_head")}
+    for name, rows in ("dense", width), ("out_proj", 3):
+        arrays[f"classifier.{name}.weight"] = rng.normal(size=(rows, width)).astype(np.float32)
+        arrays[f"classifier.{name}.bias"] = np.zeros(rows, np.float32)
+    save_file(arrays, folder / "model.safetensors")
+    return minitx.load(folder)
+
+
+def test_classes_are_named_by_what_is_attributed(open_page, tmp_path, classifier):
+    """Parts are of the likeliest class first, which need not be class 0."""
+    ids = classifier.tokenizer.encode(TEXT)
+    (place,) = logit_attribution.of_text(classifier, ids, [0])
+    assert place.guesses[0] != 0
+    explore.write(classifier, "classifier", TEXT, tmp_path / "page.html")
+    page = ready(open_page(tmp_path / "page.html"))
+    settle(page)
+    for view_ in "#writers", "#flow":
+        expect(page.locator(f"{view_} .hint")).to_contain_text(f"“class {place.guesses[0]}”")
+    view(page, "guesses").locator(".bars li").nth(int(place.guesses[2])).click()
+    expect(page.locator("#writers .hint")).to_contain_text(f"“class {place.guesses[2]}”")
+    expect(page.locator("#flow").get_by_label("Which guess")).to_have_value("third guess")
 
 
 @pytest.mark.parametrize("dark", [False, True])

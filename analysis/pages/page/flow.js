@@ -2,7 +2,8 @@
 // One guess from left to right: tokens, what heads and MLPs write towards it, layer after layer, and the guesses. A band is
 // as wide as what is written, in logits (writers.js); a head's is split over the tokens by its attention.
 
-const WRITERS_SHOWN = 12, SOURCES_SHOWN = 10, STAIR = 26;  // the largest; a writer stands on a stair of so many pixels
+const WRITERS_SHOWN = 12, SOURCES_SHOWN = 10;  // the largest
+const STAIR = 26, SEEN = 0.6;  // pixels: a writer stands on a stair; a token with a thinner band is left out
 const EMBEDDINGS = ["word", "position", "type"];
 const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
@@ -52,7 +53,7 @@ function flowLayout(width, writers) {
 function flowTokens(nodes) {  // the tokens from which most comes, in the order of the text: {j, w}
   const taken = nodes.flatMap(node => sourcesOfWriter(node).map(({j, share}) => ({j, w: share * node.w})));
   const sums = d3.rollups(taken, all => d3.sum(all, d => d.w), d => d.j).map(([j, w]) => ({j, w})), whole = d3.sum(sums, d => d.w);
-  const kept = d3.sort(sums, d => -d.w).slice(0, SOURCES_SHOWN).filter(d => d.w > whole / 100);
+  const kept = d3.sort(sums, d => -d.w).slice(0, SOURCES_SHOWN).filter(d => d.w > Math.max(whole / 100, SEEN));
   return d3.sort(kept, d => d.j);
 }
 
@@ -63,7 +64,7 @@ function flowBands(nodes, tokens, right, middle) {  // from tokens to heads, fro
     let start = node.y - node.w / 2;
     for (const {j, share} of sourcesOfWriter(node)) {
       const w = share * node.w, token = tokens.find(token => token.j === j);
-      if (token && w > 0.2) bands.push({x1: token.at + 6, y1: used.get(j) + w / 2, x2: node.at - 5, y2: start + w / 2, w, of: node});
+      if (token && w > SEEN / 4) bands.push({x1: token.at + 6, y1: used.get(j) + w / 2, x2: node.at - 5, y2: start + w / 2, w, of: node});
       if (token) used.set(j, used.get(j) + w);
       start += w;
     }
@@ -73,8 +74,8 @@ function flowBands(nodes, tokens, right, middle) {  // from tokens to heads, fro
   return bands;
 }
 
-const flowGuesses = () => (made.classes ? made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p})) : guessesAt(guessPlace()))
-  .slice(0, NTH.length).map((guess, nth) => ({...guess, guess: NTH[nth]}));
+const flowGuesses = () => made.classes ? classGuesses().filter(({guess}) => guess)
+  : guessesAt(guessPlace()).map((guess, nth) => ({...guess, guess: NTH[nth]}));
 
 function flowPicture(width, writers) {
   const palette = colours(), {height, top, left, right, column, nodes, tokens, middle, bands} = flowLayout(width, writers);

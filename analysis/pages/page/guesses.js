@@ -26,9 +26,9 @@ const actualAt = (run, place, own) => run.own[place] === own ? percent(run.actua
 
 function best(n) {  // what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
-  const rows = made.classes ? made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p})) : guessesAt(n);
-  list.append(...rows.map(({piece, p}, nth) => {
-    const item = make("li", {onclick: () => set({guess: NTH[nth]})}), bar = make("span", {className: "bar-of"});
+  const rows = made.classes ? classGuesses() : guessesAt(n).map((guess, nth) => ({...guess, guess: NTH[nth]}));
+  list.append(...rows.map(({piece, p, guess}) => {
+    const item = make("li", {onclick: () => guess && set({guess})}), bar = make("span", {className: "bar-of"});
     bar.style.width = `${100 * p}%`;
     item.append(make("span", {textContent: piece}), make("span", {textContent: percent(p)}), bar);
     return item;

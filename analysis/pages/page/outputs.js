@@ -9,6 +9,12 @@ const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];  // what a cl
 const isChosenToken = n => isQuery() && tokenOf(n) === state.token;
 const stageName = l => l === 0 ? "embed" : `L${l - 1}`;  // the stream before the first layer, and after each
 
+// classes of a whole text, in their order: {piece, p, guess: the rank by which the state names it}
+function classGuesses() {
+  const ranks = d3.rank(made.classes, p => -p);
+  return made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p, guess: NTH[ranks[c]]}));
+}
+
 function guessesAt(n, of = made.guesses, pieces = made.pieces) {  // the likeliest tokens at token n: [{piece, p}]
   return d3.range(of.n).map(g => ({piece: pieces[of.pieces[n * of.n + g]], p: of.p[n * of.n + g]}));
 }

@@ -56,7 +56,7 @@ function partsOfGuess() {  // [{name, layer, head, x, chance, isClear}] of the c
   });
 }
 
-const guessed = () => made.classes ? say`class ${NTH.indexOf(state.guess)}`
+const guessed = () => made.classes ? classGuesses().find(({guess}) => guess === state.guess)?.piece ?? ""
   : guessesAt(guessPlace())[NTH.indexOf(state.guess)]?.piece ?? "";
 const wherever = () => made.classes ? "" : isCausal()
   ? say` behind “${made.labels[guessPlace()]}” (${guessPlace()})` : say` at “${made.labels[guessPlace()]}” (${guessPlace()})`;
