@@ -131,11 +131,7 @@ def _share(name, n_exact, n_exact_null, n_cells):
 def probe(model, documents, seed, run, what):
     """R² of a token's position in each layer, its interval, and with shuffled places: [L+1]."""
     streams = {what: partial(residual_stream.states_read, model)}
-    n_fit, n_choose, _ = position_probe.parts(documents)
-    fits = position_probe.fit_ridge(streams, documents, n_fit, n_choose, seed, run)
-    weights = {name: w for name, (w, _) in fits.items()}
-    scores = position_probe.evaluate(streams, documents, n_fit + n_choose, weights, seed, run)
-    measured = scores[what]
+    measured = position_probe.scored(streams, documents, seed, run)[what]
     best = measured["r2"].argmax()
     result = {"r2_by_layer": measured["r2"], "r2_by_layer_interval": measured["r2_interval"]}
     result["r2_by_layer_null"] = measured["r2_shuffled"]

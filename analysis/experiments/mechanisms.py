@@ -8,6 +8,7 @@ waves. What makes no sense in a model is left out, and said. n models, L layers,
 
 import re
 import textwrap
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -241,15 +242,16 @@ def plot(r):
     figure = draw.figure(12.5, 1.45 * n + 1.3)
     grid = figure.subplots(n, 6, squeeze=False, sharex="col", width_ratios=(1, 1, 1.2, 1, 1.2, 1))
     for i, row in enumerate(grid):
-        _draw_bar(row[0], r, "sharp", i)
-        _draw_bar(row[1], r, "reach", i)
-        r2 = r[f"r2_by_layer_{i}"]
-        _draw_curve(row[2], np.arange(len(r2)), r, "r2_by_layer", i)
+        _draw_bar(row[0], r, i, "sharp")
+        _draw_bar(row[1], r, i, "reach")
+        _draw_curve(row[2], r, i, "r2_by_layer", np.arange(len(r[f"r2_by_layer_{i}"])))
         row[2].set(ylim=(-0.15, 1.05), yticks=[0, 1])
-        _draw_losses(row[3], row[4], r, i)
-        _draw_follow(row[5], r, i)
+        for axes, (reasons, paint) in zip(row[3:], LAST.items()):
+            _draw_if_measured(axes, r, i, reasons, paint)
         row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
         row[0].set_xlim(0, 1)
+    if "follow" in r:
+        grid[0, -1].set_xlim(0, 1)
     _label(grid[-1], r)
     _same_scale(grid, r)
     figure.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=3)
@@ -262,16 +264,18 @@ def _place(r, i):
     return translated(" and ").join(label(WORDS[name]) for name in kinds)
 
 
-def _draw_bar(axes, r, name, i):
-    """A number with its interval, and a line for what chance gives."""
-    value, (low, high), null = r[name][i], r[f"{name}_interval"][i], r[f"{name}_null"][i]
-    axes.barh(0, value, height=0.5, color=draw.BLUE, alpha=0.5)
-    axes.plot([low, high], [0, 0], color=draw.BLUE, linewidth=3, solid_capstyle="butt")
+def _draw_bar(axes, r, i, name):
+    """A number with its interval, if it has one, and a line for what chance gives."""
+    null = r[f"{name}_null"][i]
+    axes.barh(0, r[name][i], height=0.5, color=draw.BLUE, alpha=0.5)
+    if f"{name}_interval" in r:
+        line = {"color": draw.BLUE, "linewidth": 3, "solid_capstyle": "butt"}
+        axes.plot(r[f"{name}_interval"][i], [0, 0], **line)
     axes.plot([null, null], [-0.4, 0.4], color="black", linewidth=1.2)
     axes.set(ylim=(-0.7, 0.7), yticks=[])
 
 
-def _draw_curve(axes, x, r, name, i):
+def _draw_curve(axes, r, i, name, x):
     """A number over x with its interval, and what chance gives, of row i or of model i."""
     names = (f"{name}{part}" for part in ("", "_interval", "_null"))
     values, ends, null = (r[name][i] if name in r else r[f"{name}_{i}"] for name in names)
@@ -280,33 +284,20 @@ def _draw_curve(axes, x, r, name, i):
     axes.plot(x, null, color="black", linewidth=1.2)
 
 
-def _draw_losses(without, longer, r, i):
-    """The change of the loss without places, and against the length; or why there is none."""
-    off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
-    if off is None:
-        _draw_reason(without, r["no_off"][i])
-    else:
-        _draw_bar(without, r, "off", off)
-    if longest is None:
-        _draw_reason(longer, r["no_length"][i])
-    else:
-        _draw_curve(longer, np.log2(FACTORS), r, "by_length", longest)
+LAST = {  # the charts that not every model has, by why it has none: paint(axes, r, row)
+    "no_off": partial(_draw_bar, name="off"),
+    "no_length": partial(_draw_curve, name="by_length", x=np.log2(FACTORS)),
+    "no_move": partial(_draw_bar, name="follow"),
+}
 
 
-def _draw_follow(axes, r, i):
-    """The share of cells in which heads follow moved keys; or why there is none."""
-    row = _number(r, i, "no_move")
-    if row is None:
-        _draw_reason(axes, r["no_move"][i])
+def _draw_if_measured(axes, r, i, reasons, paint):
+    """A chart of one model, or why there is none."""
+    row = _number(r, i, reasons)
+    if row is not None:
+        paint(axes, r, row)
         return
-    axes.barh(0, r["follow"][row], height=0.5, color=draw.BLUE, alpha=0.5)
-    axes.plot([r["follow_null"][row]] * 2, [-0.4, 0.4], color="black", linewidth=1.2)
-    axes.set(xlim=(0, 1), ylim=(-0.7, 0.7), yticks=[])
-
-
-def _draw_reason(axes, reason):
-    """Why there is no chart."""
-    words = draw.literal(textwrap.fill(str(reason), 24))
+    words = draw.literal(textwrap.fill(str(r[reasons][i]), 24))
     style = {"ha": "center", "va": "center", "fontsize": 10, "color": draw.GREY}
     axes.text(0.5, 0.5, words, transform=axes.transAxes, **style)
     axes.set_yticks([])

@@ -129,16 +129,14 @@ def _held_out_r2(x, y, parts):
 
 def _of_documents(model, document_set, seed, run):
     """{source: (R² [readouts], intervals [readouts 2], null [readouts])} on held-out documents."""
-    fit, choose, _ = position_probe.parts(document_set)
+    fit, *_ = position_probe.parts(document_set)
     first = [embedded(model, document) for document in document_set.first(min(fit, 8))]
     borders = edges(norms_of(np.concatenate(first, axis=1)))
     streams = {
         name: lambda document, readout=readout: readout(embedded(model, document))
         for name, readout in readouts(borders).items()
     }
-    fits = position_probe.fit_ridge(streams, document_set, fit, choose, seed, run)
-    weights = {name: w for name, (w, _) in fits.items()}
-    scores = position_probe.evaluate(streams, document_set, fit + choose, weights, seed, run)
+    scores = position_probe.scored(streams, document_set, seed, run)
     names = "r2", "r2_interval", "r2_shuffled"
     by_source = {}
     for i, source in enumerate(SOURCES):

@@ -70,10 +70,7 @@ def probe(
     n_fit, n_choose, n_test = position_probe.parts(texts)
     records = {}
     for group in _groups(streams, model.config):
-        fits = position_probe.fit_ridge(group, texts, n_fit, n_choose, seed, run)
-        weights = {name: w for name, (w, _) in fits.items()}
-        scores = position_probe.evaluate(group, texts, n_fit + n_choose, weights, seed, run)
-        records |= {name: scores[name] | {"penalty": fits[name][1]} for name in group}
+        records |= position_probe.scored(group, texts, seed, run)
     result = stats.stacked([records[name] for name in streams])
     result["conditions"] = np.array([*streams])
     result["documents"] = np.array([n_fit, n_choose, n_test])

@@ -105,6 +105,18 @@ def _target(sums, y):
     return sums[np.ix_(rows, rows)]
 
 
+def scored(streams, documents, seed, run):
+    """What ridge regression tells of places: as `evaluate`, and with the "penalty" that was chosen.
+
+    It is fitted on the first documents, its penalty chosen on the next, tested on the others.
+    """
+    fit, choose, _ = parts(documents)
+    fits = fit_ridge(streams, documents, fit, choose, seed, run)
+    weights = {name: w for name, (w, _) in fits.items()}
+    scores = evaluate(streams, documents, fit + choose, weights, seed, run)
+    return {name: scores[name] | {"penalty": fits[name][1]} for name in streams}
+
+
 def evaluate(streams, documents, first, weights, seed, run=UNSAVED):
     """{name: R², errors and guesses of every layer} on the documents from number `first` on.
 
