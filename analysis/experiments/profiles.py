@@ -233,7 +233,8 @@ def _steadiness(r, k, seed):
 
     The null deals all labels to documents and heads anew.
     """
-    labels, labels_shuffled = (r[name].reshape(len(r[name]), -1) for name in LABELS)
+    both = r["labels"], r["labels_shuffled"]
+    labels, labels_shuffled = (x.reshape(len(x), -1) for x in both)
     directed = r["directed"].ravel()
     frequencies = maths.label_frequencies(labels, k)
     main = frequencies.argmax(axis=1)
@@ -251,9 +252,6 @@ def _steadiness(r, k, seed):
     result |= {f"{name}_null": x for name, x in zip(names, high)}
     result["kept"], (_, result["kept_null"]) = nulls.matches(main, main_shuffled, seed)
     return result
-
-
-LABELS = "labels", "labels_shuffled"
 
 
 def _steady(frequencies, directed):

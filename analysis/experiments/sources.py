@@ -522,17 +522,6 @@ SHARPEST = [
 NEIGHBOUR = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
 GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
 
-OF_WAVES = (
-    " attention to a neighbour. Position × position is at least half of the peak in "
-    "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null}), "
-    "and waves of {LONG} tokens or more alone would suffice in {n_long}: {sharpest}. Heads with "
-    "a direction whose peak is due to positions: "
-)
-WITHOUT_WAVES = (
-    " attention to a neighbour. Position × position is at least half of the peak in "
-    "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null}): "
-    "{sharpest}. Heads with a direction whose peak is due to positions: "
-)
 
 register(
     sources,
@@ -611,7 +600,10 @@ register(
         When("any_sharp", GIVES, "No head gives"),
         f" more than {heads.SHARP} of ",
         When("any_sharp", "the", "its"),
-        When("has_waves", OF_WAVES, WITHOUT_WAVES),
+        " attention to a neighbour. Position × position is at least half of the peak in "
+        "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null})",
+        When("has_waves", ", and waves of {LONG} tokens or more alone would suffice in {n_long}"),
+        ": {sharpest}. Heads with a direction whose peak is due to positions: ",
         Rows(
             "{layer_names} {n_positions_by_layer} of {n_directed_by_layer}",
             where="n_directed_by_layer",
