@@ -125,8 +125,8 @@ class When:
 class Rows:
     """One template told for each entry of lists of one length.
 
-    where: only for entries of this result that are not 0. most: at most so many. none: where there
-    are no rows.
+    where: only for entries of this result that are not 0. first: number of the first of these that
+    is told. most: at most so many. none: where there are no rows.
     """
 
     template: str
@@ -134,6 +134,7 @@ class Rows:
     join: str = "; "
     none: str = ""
     most: int | None = None
+    first: int = 0
 
     def tell(self, names):
         """The rows, joined."""
@@ -141,7 +142,7 @@ class Rows:
         n = min(map(len, lists.values()))
         numbers = np.flatnonzero(names[self.where]) if self.where else range(n)
         texts = []
-        for i in numbers[: self.most]:
+        for i in numbers[self.first :][: self.most]:
             entries = {field: values[i] for field, values in lists.items()}
             texts.append(tell(self.template, _Row(names, entries)))
         return language.translated(self.join).join(texts) or tell(self.none, names)

@@ -17,8 +17,8 @@ I conditions, n heads drawn, J columns drawn of each.
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import When, bar_sample, draw, line_sample
-from ..machine.language import filled, label
+from ..drawing import Rows, When, bar_sample, draw, line_sample
+from ..machine.language import filled
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
@@ -231,20 +231,6 @@ def _by_head(r, pairs):
     return result
 
 
-def without_text(r):
-    """What each condition but the text leaves, beside its null."""
-    rows = list(zip(r["conditions"], r["n_kept"], r["n_kept_null"]))[1:]
-    kept = "{name} {n} (heads shuffled: up to {high:.0f})"
-    texts = (filled(kept, name=label(str(name)), n=n, high=high) for name, n, high in rows)
-    return "; ".join(texts)
-
-
-def kinds_there(r):
-    """What directions are built on, those that there are."""
-    pairs = zip(r["kinds"], r["n_by_kind"])
-    return ", ".join(f"{label(str(kind))} {n}" for kind, n in pairs if n)
-
-
 def sharpest(r):
     """The first TOLD heads with a direction."""
     return "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
@@ -385,9 +371,12 @@ register(
         "n_directed",
         [
             "{n_directed} of {directed.size} heads have a direction.",
-            " At least {KEPT:.0%} of the attention stays on: {without_text}. Built on: "
-            "{kinds_there}. Attention at the offset, and the peak of the scores there as a share "
-            "of the peak on the text, for {conditions}: {sharpest}.",
+            " At least {KEPT:.0%} of the attention stays on: ",
+            Rows("{conditions} {n_kept} (heads shuffled: up to {n_kept_null:.0f})", first=1),
+            ". Built on: ",
+            Rows("{kinds} {n_by_kind}", where="n_by_kind", join=", "),
+            ". Attention at the offset, and the peak of the scores there as a share of the peak on "
+            "the text, for {conditions}: {sharpest}.",
             heads.describe_strengths,
         ],
         "0 of {directed.size} heads have a direction that they could keep.",

@@ -14,7 +14,7 @@ import numpy as np
 import minitx
 
 from ...contract import Asks, Of, Without, options, register_of_pictures
-from ...drawing import When, draw
+from ...drawing import Rows, When, draw
 from ...machine import language
 from ...maths import grid
 from ...measures import heads, pictures
@@ -124,14 +124,6 @@ def _attention_at(profiles, best):
     return np.take_along_axis(flat, places, axis=-1)[..., 0]
 
 
-def without_pictures(r):
-    """What each condition but the pictures leaves, beside its null."""
-    rows = list(zip(r["conditions"], r["n_kept"], r["n_kept_null"]))[1:]
-    said = "{name} {n} (at most {null})"
-    rows = [(language.label(str(name)), *counts) for name, *counts in rows]
-    return "; ".join(language.filled(said, name=name, n=n, null=null) for name, n, null in rows)
-
-
 def sharpest(r):
     """The first TOLD heads, those with an offset first."""
     return "; ".join(_describe(r, *place) for place in r["drawn"][:TOLD])
@@ -213,10 +205,14 @@ register_of_pictures(
     ),
     says=When(
         "n_directed",
-        "{n_directed} of {n_heads} heads look at an offset between patches, except their own. At "
-        "least {KEPT:.0%} of the attention above uniform stays (in brackets: positions in random "
-        "orders) on: {without_pictures}. Attention at the offset (down, to the right), in units of "
-        "uniform attention, for {conditions}: {sharpest}.",
+        [
+            "{n_directed} of {n_heads} heads look at an offset between patches, except their own. "
+            "At least {KEPT:.0%} of the attention above uniform stays (in brackets: positions in "
+            "random orders) on: ",
+            Rows("{conditions} {n_kept} (at most {n_kept_null})", first=1),
+            ". Attention at the offset (down, to the right), in units of uniform attention, for "
+            "{conditions}: {sharpest}.",
+        ],
         "0 of {n_heads} heads look at an offset, except their own patch, with {SHARP} times "
         "uniform attention or more. The strongest for {conditions}: {sharpest}.",
     ),
