@@ -136,6 +136,7 @@ def test_the_headline_has_what_the_text_declares():
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
         (Rows("{names}", most=1), "text"),
+        (Rows("{names}", first=1), "shuffled"),
         (lambda r: f"{r['n']}", "8"),
     ],
 )

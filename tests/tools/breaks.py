@@ -6313,4 +6313,10 @@ BREAKS = [
         "sampling._asdict().items()",
         "Sampling()._asdict().items()",
     ),
+    Break(
+        "rows that begin later are told from the first",
+        "analysis/drawing/sentences.py",
+        "numbers[self.first :]",
+        "numbers[0:]",
+    ),
 ]
