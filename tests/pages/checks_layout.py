@@ -9,6 +9,7 @@ import re
 import explored
 import pytest
 import served
+from axe_playwright_python.sync_playwright import Axe
 from explored import click, head, ready, settle, tokens, view
 from playwright.sync_api import expect
 
@@ -108,6 +109,18 @@ def test_no_width_scrolls_sideways_nor_leaves_a_row_half_empty(live, width):
     main = page.locator("main").bounding_box()
     ends = [main["x"] + main["width"] - max(row) for row in rows.values()]
     assert max(ends) < 2  # the last card of a row ends where the page does
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_has_no_complaint_of_the_live_page(live, width, dark):
+    changes = "changes=%7B%22mask%22:%7B%22family%22:%22alibi%22%7D%7D&token=3"
+    page = live(width, 800, f"model=tiny-gpt2&{changes}", dark)
+    expect(page.locator("#live-status")).to_contain_text("Changed: mask alibi")
+    settle(page)
+    report = Axe().run(page).response
+    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
+    assert faults == {}
 
 
 # folded views

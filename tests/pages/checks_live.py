@@ -234,14 +234,16 @@ def test_the_next_token_is_drawn_from_what_is_shown(page, capsys):
     expect(guess).to_have_count(8)
     set_to(part(page, "top_k"), 4)
     expect(guess).to_have_count(4)
-    set_to(part(page, "temperature"), 0.5)
+    set_to(part(page, "temperature"), 0.8)
     set_to(part(page, "top_p"), 0.9)
-    expect(page).to_have_url(re.compile("top_k=4.*temperature=0.5.*top_p=0.9"))
+    expect(page).to_have_url(re.compile("top_k=4.*temperature=0.8.*top_p=0.9"))
     expect(guess).not_to_have_count(4)
     shown = [float(x) for x in guess.locator("small").all_text_contents()]
     assert len(shown) < 4 and sum(shown) == pytest.approx(1, abs=0.02)
     part(page, "python").click()
-    exec(part(page, "code").locator("pre").text_content(), {})
+    code = part(page, "code").locator("pre")
+    expect(code).to_contain_text("Sampling(temperature=0.8, top_k=4, top_p=0.9)")
+    exec(code.text_content(), {})
     printed = [float(x) for x in re.findall(r"(\d\.\d+)\)", capsys.readouterr().out)]
     assert printed == pytest.approx(shown, abs=6e-3)  # two digits
     page.keyboard.press("Escape")

@@ -310,6 +310,7 @@ function writeCurve() {  // the mask by distance, a line for each head where the
     style: {background: "transparent", color: style.getPropertyValue("--text"), fontSize: "10px"},
     x: {label: say("distance (tokens) →"), ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
     marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--query")})]}));
+  by("curve").firstChild.setAttribute("aria-hidden", "true");  // what it shows is the name of its box
   by("curve").ariaLabel = say`Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
 }
 
