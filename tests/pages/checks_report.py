@@ -122,7 +122,7 @@ def test_print_has_everything_and_no_list_of_sections(open_page, path):
 def test_a_picture_for_each_width_and_theme(open_page, path, width, dark):
     """Nothing is asked for and nothing complained about in any of them."""
     page = open_page(path, width, 900, dark)
-    assert page.evaluate(BACKGROUND) == ("rgb(22, 22, 22)" if dark else "rgb(255, 255, 255)")
+    assert page.evaluate(BACKGROUND) == ("rgb(20, 20, 20)" if dark else "rgb(255, 255, 255)")
 
 
 def test_a_column_of_heads_sorts_up_and_down(open_page, tmp_path, monkeypatch):

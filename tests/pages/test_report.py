@@ -433,6 +433,18 @@ def test_letters_stand_out(theme):
         assert (high + 0.05) / (low + 0.05) >= 4.5, (letters, ground)
 
 
+def test_report_film_and_explorable_page_share_their_colours():
+    """Text, its softer kind, grounds and lines, light and dark."""
+    folder = Path(report.__file__).parent / "page"
+    shared = "text", "soft", "back", "card", "line"
+    palettes = []
+    for name, form in ("report.css", "--{}: "), ("forming.css", "--{}: "), ("colours.js", '{}: "'):
+        text = (folder / name).read_text(encoding="utf-8")
+        found = [re.findall(rf"(?<!\w){form.format(x)}(#[0-9a-f]{{6}})", text)[:2] for x in shared]
+        palettes.append(found)
+    assert palettes[0] == palettes[1] == palettes[2] and all(len(x) == 2 for x in palettes[0])
+
+
 def luminance(colour):
     """Relative luminance of #rrggbb (WCAG 2)."""
     channels = np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255

@@ -6268,8 +6268,8 @@ BREAKS = [
     Break(
         "a section says more than forty words at first sight",
         "analysis/pages/passage.py",
-        "n_words(text[:end]) > most",
-        "False",
+        "n_words(text[: pair[0]]) <= most",
+        "True",
     ),
     Break(
         "maps of what heads add have a scale of their own",
