@@ -171,10 +171,11 @@ register(
     ),
     says="Integrated gradients of {documents} predictions agree with what is lost without each "
     "token by a rank correlation of {tokens:.2f} ({tokens_interval:to .2f}; ranks in "
-    "random order {tokens_null:.2f}, random weights {tokens_untrained:.2f}), and with what is lost "
-    "without each head by {heads:.2f} (random order {heads_null:.2f}, random weights "
-    "{heads_untrained:.2f}). Gradient × input reaches {tokens_simple:.2f} and {heads_simple:.2f}. "
-    "The parts add up to the whole: the largest error is {error:.1e} of the largest part.",
+    "random order {tokens_null:.2f}, random weights {tokens_untrained:.2f}). With what is lost "
+    "without each head the correlation is {heads:.2f} (random order {heads_null:.2f}, random "
+    "weights {heads_untrained:.2f}). Gradient × input reaches {tokens_simple:.2f} and "
+    "{heads_simple:.2f}. The parts add up to the whole: the largest error is {error:.1e} of the "
+    "largest part.",
     draw=column(
         row(
             bars(

@@ -242,9 +242,10 @@ register(
     ),
     says="The canonical correlations between the stream and the first {components} components of "
     "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "
-    "others, from what layer 0 reads to the output (places shuffled: 99 % stay below "
-    "{mean_null:.2f}; a model with random weights: {mean_random:.2f}). On the documents of the fit "
-    "itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: {high}.",
+    "others, from what layer 0 reads to the output. With places shuffled 99 % stay below "
+    "{mean_null:.2f}, and a model with random weights has {mean_random:.2f}. On the documents of "
+    "the fit itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: "
+    "{high}.",
     draw=row(
         curves(
             "correlations",

@@ -296,7 +296,7 @@ register(
     ),
     says="The most position-like of the {n} {KINDS[method]} components of X has {share:.0%} of "
     "its variance explained by position in layer 0 (documents moved at random: {share_null:.0%}; "
-    "with random weights: {share_random:.0%}) and {share_last:.0%} in the last layer "
+    "with random weights: {share_random:.0%}). In the last layer it has {share_last:.0%} "
     "({share_last_null:.0%}): such components come out {where}. The best column of Q has "
     "{share_q:.0%} in layer 0, the best of K {share_k:.0%}. Position explains more than half in "
     "{n_half} of the components of X, in {n_half_q} of {shares_q[0].size} columns of Q and in "

@@ -155,8 +155,8 @@ register(
     ),
     says=[
         "With the position table added again before every layer but the first, times "
-        "{size_names}, the {predicts} is {losses:.3f} nats per token (rows shuffled: "
-        "{losses_null:.3f}; unigram: {loss_null:.2f}). It ",
+        "{size_names}, the {predicts} is {losses:.3f} nats per token. Rows shuffled give "
+        "{losses_null:.3f}, token frequencies {loss_null:.2f}. The loss ",
         When("gain > 0", "falls most", "rises least"),
         " at size {gain_size:g}: a change of {gain.minus:+z.3f} ({gain_interval[1].minus:+z.3f} to "
         "{gain_interval[0].minus:+z.3f}), while positions at zero change it by {without:+z.2f}. "

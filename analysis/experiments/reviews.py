@@ -346,9 +346,9 @@ register(
     says=[
         "Of {n_held_out} held-out {task} the probe classifies {accuracy:.1%} correctly with "
         "positions kept (95 %: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with "
-        "positions at zero, {accuracy_shuffled:.1%} with positions shuffled, "
-        "{accuracy_random:.1%} with random weights, and at most {accuracy_null:.1%} in 99 of 100 "
-        "cases with the training labels shuffled. ",
+        "positions at zero, and at most {accuracy_null:.1%} in 99 of 100 cases with the training "
+        "labels shuffled. With positions shuffled it is {accuracy_shuffled:.1%}, with random "
+        "weights {accuracy_random:.1%}. ",
         When(
             "accuracy > accuracy_null",
             "Positions are worth {costs}.",

@@ -148,7 +148,7 @@ register(
         ),
     ),
     says=[
-        "When all positions are shifted together by up to {shifts[-1]} tokens, the {predicts} of "
+        "When all positions are shifted by up to {shifts[-1]} tokens, the {predicts} of "
         "{loss:.3f} nats per token changes most at {worst_at}: by {worst:+.3f} "
         "({worst_interval:to +.3f}), ",
         When("worst.abs > worst_null", "more than", "no more than"),

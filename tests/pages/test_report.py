@@ -440,8 +440,10 @@ def test_report_film_and_explorable_page_share_their_colours():
     palettes = []
     for name, form in ("report.css", "--{}: "), ("forming.css", "--{}: "), ("colours.js", '{}: "'):
         text = (folder / name).read_text(encoding="utf-8")
-        found = [re.findall(rf"(?<!\w){form.format(x)}(#[0-9a-f]{{6}})", text)[:2] for x in shared]
-        palettes.append(found)
+        colours = [
+            re.findall(rf"(?<!\w){form.format(x)}(#[0-9a-f]{{6}})", text)[:2] for x in shared
+        ]
+        palettes.append(colours)
     assert palettes[0] == palettes[1] == palettes[2] and all(len(x) == 2 for x in palettes[0])
 
 

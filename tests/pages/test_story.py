@@ -153,11 +153,11 @@ def test_a_model_of_each_mechanism_has_its_sentence():
         model = minitx.load(folder)
         names = context_extension.mechanisms(model)
         kinds |= {*names}
-        told = story.enters(model)
+        text = story.enters(model)
         if names == ["none"]:  # a table of zeros
-            assert told == (story.CAUSAL if model.config.causal else story.NONE)
+            assert text == (story.CAUSAL if model.config.causal else story.NONE)
         else:
-            assert told == " ".join(story.ENTER[name] for name in names)
+            assert text == " ".join(story.ENTER[name] for name in names)
     assert kinds == {*story.ENTER, "none"}
 
 
