@@ -42,7 +42,10 @@ WRONG = ValueError, TypeError, AttributeError, KeyError, RecursionError  # of a 
 TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
 KNOWN = {  # name: (hub id, what it is for)
-    "roberta-base": ("FacebookAI/roberta-base", "English masked LM; the paper's model"),
+    "roberta-base": (
+        "FacebookAI/roberta-base",
+        "English masked LM; the model of Yamamoto and Matsuzaki 2023",
+    ),
     "bert-base-uncased": (
         "google-bert/bert-base-uncased",
         "English masked LM; the most studied encoder",

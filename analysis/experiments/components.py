@@ -234,7 +234,7 @@ def _draw_best(axes, r):
     for name, x, color, label in zip(names, apart, ("black", draw.BLUE, draw.ORANGE), labels):
         axes.plot(layers + x, r[name], "o-", color=color, label=label)
         axes.plot(layers + x, r[f"{name}_null"], "s:", color=color, **dotted)
-    axes.plot([], [], "s:", color=draw.GREY, label="null: documents moved at random", **dotted)
+    axes.plot([], [], "s:", color=draw.GREY, label="null: documents shifted at random", **dotted)
     axes.set(xlabel="layer", ylim=(-0.05, 1.05), xticks=layers)
     axes.set_ylabel("share explained by position")
 
@@ -269,22 +269,22 @@ register(
     numbers="""
         share: largest share of the variance of a component of X that position explains, in layer 0,
             corrected for the number of documents
-            null: largest share in layer 0 with every document moved by random tokens
+            null: largest share in layer 0 with every document shifted by a random number of tokens
         share_last: largest share of the variance of a component of X that position explains, in the
             last layer
-            null: largest share in the last layer with every document moved
+            null: largest share in the last layer with every document shifted
         share_[q|k]: largest share of the variance of a column of [Q|K] that position explains, in
             layer 0, of the first columns of each head
-            null: largest share of a column of [Q|K] with every document moved
+            null: largest share of a column of [Q|K] with every document shifted
         n_half: components of X in layer 0 with more than half of their variance explained by
             position
-            null: components of X mostly explained by position, every document moved
+            null: components of X mostly explained by position, every document shifted
         n_half_[q|k]: columns of [Q|K] in layer 0, among the first columns of each head, with more
             than half of their variance explained by position
-            null: columns of [Q|K] mostly explained by position, every document moved
+            null: columns of [Q|K] mostly explained by position, every document shifted
         best by layer_names: largest share of the variance of a component of X that position
             explains
-            null: largest share of a component of X with every document moved
+            null: largest share of a component of X with every document shifted
         fact documents: documents read
     """,
     answer=Asks(
@@ -295,7 +295,7 @@ register(
         rule=Of("share", null=("share_null", "share_random"), enough=HALF),
     ),
     says="The most position-like of the {n} {KINDS[method]} components of X has {share:.0%} of "
-    "its variance explained by position in layer 0 (documents moved at random: {share_null:.0%}; "
+    "its variance explained by position in layer 0 (documents shifted at random: {share_null:.0%}; "
     "with random weights: {share_random:.0%}). In the last layer it has {share_last:.0%} "
     "({share_last_null:.0%}): such components come out {where}. The best column of Q has "
     "{share_q:.0%} in layer 0, the best of K {share_k:.0%}. Position explains more than half in "

@@ -9,7 +9,7 @@ from . import parts
 
 JUDGED = "pass", "fail"
 WHY = {  # why values with this verdict were not judged
-    "other checkpoint": "{values} published for other checkpoints",
+    "other checkpoint": "{values} published for other checkpoints, not compared",
     "needs its text": "{values} published for texts other than the one read",
     "not measured": "{values} that this run could not measure",
 }

@@ -31,7 +31,7 @@ def test_one_line_counts_them_all():
     assert page.text == (
         "2 of 3 general claims hold; 1 of 1 published values of this checkpoint are "
         "reproduced; 1 value that this run could not measure; 2 values published for other "
-        "checkpoints; 1 value (any new verdict). Claims and numbers"
+        "checkpoints, not compared; 1 value (any new verdict). Claims and numbers"
     )
     assert page.all("href") == ["#published"]
 
