@@ -94,4 +94,7 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench
+dist: .venv/ready  ## the wheel and the sdist of a release, the same bytes each time, and their SHA256SUMS: dist/
+	$(BIN)/python tests/tools/dist.py
+
+.PHONY: dist report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench

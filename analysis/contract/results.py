@@ -28,6 +28,7 @@ COLUMNS = "number", "label", "value", "null", "means", "null_means"  # of a Resu
 TITLES = "number", "this model", "by chance"  # of a table's columns
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
+FORMAT = 1  # of its JSON file
 
 
 class Number(NamedTuple):
@@ -111,7 +112,8 @@ class Result:
         out = writable(folder)
         arrays = io.BytesIO()
         np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
-        record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
+        answer = self.answer and self.answer._asdict()
+        record: dict[str, Any] = {"format": FORMAT, "answer": answer}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
         contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
         contents[".json"] = as_json(record) + "\n"

@@ -192,8 +192,9 @@ def record(model, name, runs, rows):
     answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
     keys = "topic", "text", "experiment"
     lines = [dict(zip(keys, line)) for line in story.lines_of(model, runs)]
-    whole = {"model": str(name), "facts": facts(model), "story": lines, "experiments": answered}
-    return whole | {"claims": rows, "files": ["index.html", "report.json"]}
+    whole = {"format": results.FORMAT, "model": str(name), "facts": facts(model), "story": lines}
+    whole |= {"experiments": answered, "claims": rows}
+    return whole | {"files": ["index.html", "report.json"]}
 
 
 def _answered(experiment, outcome):

@@ -183,7 +183,7 @@ def record_in(out):
 def finish(checkpoint, run, place):
     """Write the checkpoint, the record and the curve; the state is not needed any more."""
     tensors.save_checkpoint(checkpoint, place.path)
-    record = {"settings": place.settings, "targets": "nats", "losses": run.losses}
+    record = {"format": 1, "settings": place.settings, "targets": "nats", "losses": run.losses}
     record |= {"held_out": [dict(zip(("step", "loss"), point)) for point in run.curve]}
     record |= {"learned": [training.text_of(key) for key in run.optimizer.arrays]}
     with draw.style():

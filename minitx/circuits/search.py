@@ -94,7 +94,7 @@ class Circuit(show.Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Edges, scores and all numbers as plain values."""
-        values: dict[str, Any] = {"answer": self.answer, "settings": self.settings}
+        values: dict[str, Any] = {"format": 1, "answer": self.answer, "settings": self.settings}
         for name in ("faithfulness", "completeness", "null"):
             values[name] = getattr(self, name)
         for name in ("interval", "random", "random_in_layers"):

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 STATE, RECORD = "state.safetensors", "train.json"
+FORMAT = 1  # of train.json, also of one that names none
 SECONDS = 30.0  # between two states
 
 
@@ -95,14 +96,19 @@ class Folder:
     def end(self, loop, snapshots):
         """The checkpoint and the record; the state is not needed any more."""
         self.checkpoint(loop.start, self.path)
-        record = {"settings": self.settings, "snapshots": snapshots, "losses": loop.losses}
-        write(self.path / RECORD, as_json(record))
+        record = {"format": FORMAT, "settings": self.settings, "snapshots": snapshots}
+        write(self.path / RECORD, as_json(record | {"losses": loop.losses}))
         (self.path / STATE).unlink(missing_ok=True)
 
     def ended(self):
-        """The record of a run that has ended, or None."""
+        """The record of a run that has ended, or None. Raises ValueError for another format."""
         path = self.path / RECORD
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not path.is_file():
+            return None
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if (format_ := record.get("format", FORMAT)) != FORMAT:
+            raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
+        return record
 
 
 def state_of(loop):

@@ -205,6 +205,18 @@ def test_a_history_is_read_from_its_folder(tmp_path):
         minitx.History.from_folder("tiny-bert")
 
 
+def test_a_history_of_another_format_is_refused_by_name(tmp_path):
+    minitx.train(GPT2, TEXT, steps=1, batch=2, snapshots=2, out=tmp_path)
+    path = tmp_path / "train.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(record | {"format": 2}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"train\.json has format 2, this minitx reads 1"):
+        minitx.History.from_folder(tmp_path)
+    del record["format"]  # as those before 1.0 have none
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert minitx.History.from_folder(tmp_path).snapshots == [0, 1]
+
+
 def test_a_long_text_is_encoded_part_by_part(monkeypatch):
     """The ids of the whole, while no part is longer than a line and PART letters."""
     config = from_hf(dict(ROBERTA))

@@ -219,6 +219,10 @@ def test_turns_that_lose_no_variance_are_the_turns():
     assert max_error(same, score_moves.turn(parts[0].k, places, rotary)) < 1e-6
     common = notch_arrays._turn_less(parts[0].k, places, rotary, left=0)
     assert max_error(common[:, 1:], common[:, :-1]) < 1e-6
+    key = np.repeat(parts[0].k[:, :1], 12, axis=1)  # one key at all places
+    turned = score_moves.turn(key, places, rotary).mean(axis=1)
+    less = notch_arrays._turn_less(key, places, rotary, left=0.25).mean(axis=1)
+    assert max_error(less, turned) < 1e-6 and abs(turned).max() > 0.1
 
 
 # sources

@@ -1,6 +1,6 @@
 """Installed as a wheel and editable, beside a user's own files; an sdist gives the same wheel.
 
-A wheel is the same bytes whenever and wherever it is built, as SOURCE_DATE_EPOCH promises.
+Both are the same bytes whenever and wherever they are built (tools/dist.py).
 
 Each is installed into a fresh environment outside the checkout (the packages that minitx needs are
 taken from the environment of the tests, so that nothing is downloaded).
@@ -16,14 +16,14 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import dist
 import pytest
 import rooms
 
 KINDS = "wheel", "editable"
 SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist"
 MINE = "MINE = 'analysis of the user'\n"
-EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
-BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
+EPOCH = 1_700_000_000
 CALLED = """
 import contextlib, io, json
 from minitx.analysis.__main__ import main
@@ -51,7 +51,7 @@ COMMANDS = {
 def run(*command, cwd):
     """A process's output; the test fails with its errors if it fails."""
     options = {"capture_output": True, "text": True, "timeout": 200}
-    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | EPOCH
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, check=False, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -75,15 +75,15 @@ def changed_in(year, tree):
 
 
 @pytest.fixture(scope="module")
-def wheel(clone, tmp_path_factory):
+def built(clone, tmp_path_factory):
+    """The wheel and the sdist of the clone."""
+    return dist.build(clone, tmp_path_factory.mktemp("built"), EPOCH)
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
     """The wheel of the clone."""
-    return wheel_of(clone, tmp_path_factory.mktemp("wheels"))
-
-
-def wheel_of(tree, folder):
-    """The path of the wheel of a tree, built into a folder."""
-    printed = run(sys.executable, "-c", BUILD.format("wheel", str(folder)), cwd=tree)
-    return folder / printed.split()[-1]
+    return built[0]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -103,16 +103,17 @@ def python(request, clone, wheel, tmp_path_factory):
     return python
 
 
-def test_an_sdist_gives_the_same_wheel(clone, wheel, tmp_path):
-    """To the byte, elsewhere and years later. An sdist keeps the times of its files."""
-    printed = run(sys.executable, "-c", BUILD.format("sdist", str(tmp_path)), cwd=clone)
-    archive = tmp_path / printed.split()[-1]
+def test_an_sdist_gives_the_same_wheel_and_itself(built, tmp_path):
+    """To the byte, elsewhere and years later."""
+    wheel, archive = built
     with tarfile.open(archive) as file:
+        assert {(x.mtime, x.uid, x.uname) for x in file} == {(EPOCH, 0, "")}
         file.extractall(tmp_path, filter="data")
-    tree = tmp_path / archive.name.removesuffix(".tar.gz")
-    again = wheel_of(changed_in(2024, tree), tmp_path)
+    tree = changed_in(2024, tmp_path / archive.name.removesuffix(".tar.gz"))
+    again, archived_again = dist.build(tree, tmp_path, EPOCH)
     assert contents(again) == contents(wheel)
     assert again.read_bytes() == wheel.read_bytes()
+    assert archived_again.read_bytes() == archive.read_bytes()
 
 
 def contents(wheel):

@@ -3,6 +3,7 @@
 import configparser
 import datetime
 import re
+import subprocess
 
 import pytest
 import rooms
@@ -55,6 +56,21 @@ def test_the_workflow_takes_targets_of_make():
     names = {*re.findall(r"make ([\w-]+)", "\n".join(COMMANDS))}
     assert names >= {"lint", "test", "test-lowest", "test-page", "mutants", "report"}
     assert names <= {*TARGETS}
+
+
+def test_a_release_is_tested_built_twice_and_has_the_version_of_its_tag():
+    jobs = yaml.safe_load(text(".github/workflows/release.yml"))["jobs"]
+    commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    assert [re.findall(r"make ([\w-]+)", command) for command in commands[1:4]] == [
+        ["test"],
+        ["dist"],
+        ["dist"],
+    ]
+    for tag, status in (f"v{minitx.__version__}", 0), ("v0.0.1", 1):
+        command = commands[0].replace("${{ github.ref_name }}", tag)
+        assert subprocess.run(command, shell=True, cwd=ROOT, check=False).returncode == status
+    may_write = [name for name, job in jobs.items() if "permissions" in job]
+    assert may_write == ["publish"]  # which runs nothing of the project
 
 
 def test_the_workflow_tries_every_python_that_is_stated():

@@ -11,7 +11,7 @@ import rooms
 import surface
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis, deprecation, weights
 from minitx.families import FAMILIES
 
 ROOT = rooms.ROOT
@@ -75,6 +75,37 @@ NOW = {
 def test_what_breaks_a_caller_is_noticed(noticed):
     lines = surface.broken(BEFORE, NOW[noticed])
     assert lines == [*filter(None, [noticed])]
+
+
+@deprecation.renamed(b="second")
+def renamed(a, second=0):
+    return a, second
+
+
+@deprecation.deprecated("goes with 1.2; use renamed")
+def deprecated(a):
+    return a
+
+
+def test_what_goes_away_may_go_after_a_release_that_says_so():
+    """A name, and a parameter's name."""
+    before = {"f": ["a", "b="], "g": ["a"]}
+    marked = surface.of("f", renamed) | surface.of("g", deprecated)
+    after = {"f": ["a", "second="]}
+    assert marked == {"f": ["a", "second|b="], "g": ["deprecated", "a"]}
+    assert surface.broken(before, marked) == surface.broken(marked, after) == []
+    at_once = surface.broken(before, after)
+    assert at_once[0] == "f has no parameter 'b'" and at_once[-1] == "g is gone"
+
+
+def test_what_goes_away_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="renamed: b is called second now"):
+        assert renamed(1, b=2) == (1, 2)
+    with pytest.warns(DeprecationWarning, match=r"goes with 1\.2; use renamed"):
+        assert deprecated(1) == 1
+    with pytest.raises(TypeError, match="got 'second', and 'b', its former name"):
+        renamed(1, b=2, second=3)
+    assert renamed(1, 2) == (1, 2)
 
 
 def test_the_readme_is_short():

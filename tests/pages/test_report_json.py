@@ -38,7 +38,8 @@ def test_standard_output_is_json_alone_and_progress_goes_beside(
     captured = capsys.readouterr()
     record = parsed(captured.out)
     assert captured.out == (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert [*record] == ["model", "facts", "story", "experiments", "claims", "files"]
+    keys = ["format", "model", "facts", "story", "experiments", "claims", "files"]
+    assert [*record] == keys
     assert record["model"] == "tiny-roberta"
     assert record["facts"]["shape"] == "4 layers × 4 heads, width 128"
     assert captured.err.startswith("good ") and "index.html" in captured.err

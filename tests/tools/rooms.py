@@ -47,6 +47,7 @@ ON_CALL = {
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.interrupt": 0,
+    "minitx.deprecation": 0,
     "minitx.threads": 0,
     "minitx.show": 0,
     "minitx.mapped": 0,

@@ -5,7 +5,9 @@
 
 A name of the last release has to stay, and whoever calls it as it was has to be understood: its
 parameters keep their names and their order, and new ones have defaults. What does not stay is
-deprecated for a minor version first, and named under Breaking in CHANGELOG.md.
+deprecated for a minor version first (minitx/deprecation.py), and named under Breaking in
+CHANGELOG.md: of the last release's surface, what begins with "deprecated" may go, and of a
+parameter "new|old" the old name.
 """
 
 import importlib
@@ -13,9 +15,11 @@ import inspect
 import json
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 MODULES = "minitx", "minitx.analysis", "minitx.circuits", "minitx.weights"
 RELEASED = Path(__file__).with_name("released.json")
+GOES = "deprecated"  # before the parameters of what goes away
 
 
 def surface():
@@ -24,54 +28,84 @@ def surface():
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         for name in module.__all__:
-            named |= _of(f"{module_name}.{name}", getattr(module, name))
+            named |= of(f"{module_name}.{name}", getattr(module, name))
     return dict(sorted(named.items()))
+
+
+class Parameter(NamedTuple):
+    """One parameter of a function."""
+
+    names: list  # as it is called now, then as it was
+    needed: bool
+    by_name: bool
+
+    @property
+    def name(self):
+        return self.names[0]
 
 
 def broken(released, now):
     """What a caller of the release would notice, a line each."""
-    lines = [f"{name} is gone" for name in released if name not in now]
-    for name in released.keys() & now.keys():
-        by_place, before = _call(released[name])
-        new_by_place, after = _call(now[name])
-        if new_by_place[: len(by_place)] != by_place:
-            lines.append(f"{name} takes {new_by_place} by place; it took {by_place}")
-        lines += [f"{name} has no parameter {p!r}" for p in before if p not in after]
-        needed = [p for p in after if after[p] and not before.get(p)]
-        lines += [f"{name} needs {p!r} now" for p in needed]
+    promised = {name: given for name, given in released.items() if given[:1] != [GOES]}
+    lines = [f"{name} is gone" for name in promised if name not in now]
+    for name in promised.keys() & now.keys():
+        before, after = _call(promised[name]), _call(now[name])
+        was = [p for p in before if not p.by_name]
+        placed = [p for p in after if not p.by_name][: len(was)]
+        if len(placed) < len(was) or any(a.name not in b.names for a, b in zip(was, placed)):
+            lines.append(f"{name} takes {_names(placed)} by place; it took {_names(was)}")
+        taken = [name for p in after for name in p.names]
+        lines += [f"{name} has no parameter {p.name!r}" for p in before if p.name not in taken]
+        needed = [p.name for p in before if p.needed]
+        new = [p for p in after if p.needed and not {*p.names} & {*needed}]
+        lines += [f"{name} needs {p.name!r} now" for p in new]
     return sorted(lines)
 
 
-def _call(parameters):
-    """Names that can be given by place, and {name: whether it has to be given}."""
-    by_place = parameters[: parameters.index("*")] if "*" in parameters else parameters
-    named = {p.rstrip("="): not p.endswith("=") for p in parameters if not p.startswith("*")}
-    return [p.rstrip("=") for p in by_place], named
+def _names(parameters):
+    return [p.name for p in parameters]
 
 
-def _of(name, x):
+def _call(texts):
+    """The Parameters of a function, from their texts; without those that are starred."""
+    parameters, by_name = [], False
+    for text in texts:
+        by_name |= text == "*"
+        if text[0] != "*" and text != GOES:
+            names = text.rstrip("=").split("|")
+            parameters.append(Parameter(names, not text.endswith("="), by_name))
+    return parameters
+
+
+def of(name, x):
     """{name: parameters} of a function, or of a class with its public methods.
 
     How a class is made is not promised: functions of minitx make them.
     """
     if not inspect.isclass(x):
         return {name: _parameters(x)}
+    goes = [GOES] * ("__deprecated__" in vars(x))
     methods = {key: member for key, member in vars(x).items() if not key.startswith("_")}
-    return {name: []} | {f"{name}.{key}": _parameters(m) for key, m in methods.items()}
+    return {name: goes} | {f"{name}.{key}": _parameters(m) for key, m in methods.items()}
 
 
 def _parameters(x):
-    """Parameters as "name", "name=" with a default, after "*" by name only; [] of a value."""
+    """Parameters as "name", "name=" with a default, after "*" by name only; [] of a value.
+
+    "name|old" has a former name that still works.
+    """
     if not inspect.isfunction(x):
         return []
     parameters = inspect.signature(x).parameters.values()
-    texts, by_name = [], False
+    former = {new: old for old, new in getattr(x, "__renamed__", {}).items()}
+    texts, by_name = [GOES] * hasattr(x, "__deprecated__"), False
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY and not by_name:
             by_name = True
             texts.append("*")
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        texts.append(stars + p.name + ("=" if p.default is not p.empty else ""))
+        name = f"{p.name}|{former[p.name]}" if p.name in former else p.name
+        texts.append(stars + name + ("=" if p.default is not p.empty else ""))
     return texts
 
 
