@@ -144,7 +144,9 @@ class Distance(NamedTuple):
 def _cosine(qk, q_length, k_length):
     q_factor = 1 / np.maximum(q_length, TINY)
     k_factor = 1 / np.maximum(k_length, TINY)
-    return 1 - qk * q_factor * k_factor
+    cosine = qk * q_factor
+    cosine *= k_factor
+    return np.subtract(1, cosine, out=cosine)
 
 
 def _euclidean(qk, q_length, k_length):

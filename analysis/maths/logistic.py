@@ -81,8 +81,10 @@ def curvature_of(p, V, X, C):
     change = X @ V[:-1] + V[-1]
     mean_change = (p * change).sum(axis=1, keepdims=True)
     error = p * (change - mean_change) / len(X)
-    gradient = X.T @ error + V[:-1] / (C * len(X))
-    return np.vstack([gradient, error.sum(axis=0)])
+    gradient = np.empty_like(V)
+    gradient[:-1] = X.T @ error + V[:-1] / (C * len(X))
+    gradient[-1] = error.sum(axis=0)
+    return gradient
 
 
 def fit(X, y, C):

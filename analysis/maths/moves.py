@@ -51,7 +51,7 @@ def attention_between(pattern, queries, keys, reach=profiles.REACH):
     part = pattern[..., queries, keys]
     n, m = part.shape[-2:]
     diagonals = profiles.offsets(reach) - (keys.start - queries.start)
-    sums = [np.trace(part, t, axis1=-2, axis2=-1, dtype=np.float64) for t in diagonals]
+    sums = [part.trace(t, -2, -1, np.float64) for t in diagonals]
     pairs = np.minimum(n, m - diagonals) - np.maximum(0, -diagonals)
     return np.stack(sums, -1) / np.maximum(pairs, 1)
 
@@ -75,7 +75,7 @@ def cells(offset, shifts, follows, causal):
 
 
 def slopes(attended, shifts, is_told):
-    """Tokens that each head's attended offset moves for each token of the shift: [S H] -> [H].
+    """Tokens that a head's attended offset moves for each token of the shift: [... S H] -> [... H].
 
     Least squares over the tested cells and the cells without a shift; 0 where there are only those.
 
@@ -92,7 +92,7 @@ def slopes(attended, shifts, is_told):
     means = (weight * s).sum(axis=0) / n
     x = s - means
     squares = (weight * x * x).sum(axis=0)
-    products = (weight * x * attended).sum(axis=0)
+    products = (weight * x * attended).sum(axis=-2)
     return products / np.where(squares > 0, squares, 1)
 
 
@@ -113,24 +113,22 @@ def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
     """
     if not is_told.any():
         return 0.0, 0.0
-    rng = np.random.default_rng(seed)
-    n_exact, mean_slopes = [], []
-    for _ in range(draws):
-        permuted = _permuted(attended, is_told, rng)
-        is_exact = (permuted == expected) & is_told
-        of_heads = slopes(permuted, shifts, is_told)
-        n_exact.append(is_exact.sum())
-        mean_slopes.append(abs(of_heads[is_told.any(axis=0)].mean()))
-    return tuple(np.quantile([n_exact, mean_slopes], nulls.CHANCE, axis=1))
+    permuted = _permuted(attended, is_told, np.random.default_rng(seed), draws)
+    is_exact = (permuted == expected) & is_told
+    of_heads = slopes(permuted, shifts, is_told)
+    mean_slopes = of_heads.compress(is_told.any(axis=0), axis=1).mean(axis=1)
+    n_exact = is_exact.sum(axis=(1, 2))
+    return tuple(np.quantile([n_exact, abs(mean_slopes)], nulls.CHANCE, axis=1))
 
 
-def _permuted(attended, is_told, rng):
-    """Columns of [S H] with their tested cells in random order."""
+def _permuted(attended, is_told, rng, n):
+    """Columns of [S H] with their tested cells in random order, n times: [n S H]."""
+    attended = np.broadcast_to(attended, (n, *attended.shape))
     keys = np.where(is_told, rng.random(attended.shape), -1.0)
-    order = np.argsort(keys, axis=0)
-    places = np.argsort(is_told, axis=0, kind="stable")  # first those that stay
+    order = np.argsort(keys, axis=1)
+    places = np.argsort(is_told, axis=0, kind="stable")[None]  # first those that stay
     permuted = np.empty_like(attended)
-    np.put_along_axis(permuted, places, np.take_along_axis(attended, order, axis=0), axis=0)
+    np.put_along_axis(permuted, places, np.take_along_axis(attended, order, axis=1), axis=1)
     np.copyto(permuted, attended, where=~is_told)
     return permuted
 

@@ -42,7 +42,7 @@ def profile(pattern, reach=REACH):
     >>> profile(previous, reach=1)
     array([3., 1., 0.])
     """
-    diagonals = [np.trace(pattern, t, axis1=-2, axis2=-1, dtype=np.float64) for t in offsets(reach)]
+    diagonals = [pattern.trace(t, -2, -1, np.float64) for t in offsets(reach)]
     return np.stack(diagonals, -1)
 
 
