@@ -71,12 +71,13 @@ FEWER = {  # for longer runs
     "--sample": "6",
     "--steps": "2",
     "--workers": "2",
+    "--sentences": "12",
 }
 SMALL = {  # flags that a command or an experiment gets where a line does not have them
     "profiles": {"--documents": "4", "--tokens": "64"},
     "profiles,lags,cca": {"--documents": "6", "--tokens": "64"},
     "projections": {"--documents": "4", "--tokens": "64"},
-    "mechanisms": {"--documents": "6", "--tokens": "32"},
+    "mechanisms": {"--documents": "6", "--tokens": "16", "--every": "4"},
     "dial": {"--documents": "4", "--tokens": "64"},
     "sources": {"--documents": "4", "--tokens": "64"},
     "attribution": {"--documents": "2", "--tokens": "16"},
@@ -85,7 +86,8 @@ SMALL = {  # flags that a command or an experiment gets where a line does not ha
     "report": {"--documents": "4", "--tokens": "64"},
     "published": {"--documents": "4", "--tokens": "64"},
     "train": {"--context": "16", "--batch": "2", "--steps": "2"},
-    "forming": {"--documents": "8", "--shuffles": "9"},
+    "forming": {"--documents": "8", "--shuffles": "9", "--every": "32"},
+    "atlas": {"--sentences": "12"},
     "tune": {"--documents": "16", "--tokens": "32", "--batch": "2", "--steps": "2"},
     "toy": {"--sequences": "4"},
     "lesson": {"--notebook": "lesson.ipynb"},  # a page opens in a browser

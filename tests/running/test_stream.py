@@ -306,7 +306,7 @@ def kill_when_a_state_is_written(process, folder, before, pause):
     process.send_signal(signal.SIGKILL)
 
 
-def test_a_run_killed_at_ten_random_moments_gives_the_same_bytes(tmp_path):
+def test_a_run_killed_at_random_moments_gives_the_same_bytes(tmp_path):
     """SIGKILL, anywhere from the imports to the last file or just after a state; then --resume."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     begin = time.monotonic()
@@ -314,7 +314,7 @@ def test_a_run_killed_at_ten_random_moments_gives_the_same_bytes(tmp_path):
     duration = time.monotonic() - begin
     draw = random.Random(0)
     resumed = 0
-    for i in range(10):
+    for i in range(6):
         before = states(killed)
         process = resumed_profiles(killed)
         if i % 2 == 0:

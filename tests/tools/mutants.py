@@ -187,13 +187,14 @@ def parse_expression(text):
 
 def expressions(scope, old, new):
     """Edits of an expression, wherever it stands."""
+    kind = type(old)
     for node in ast.walk(scope):
         for field, value in vars(node).items():  # a field, or its line and column
-            if same(value, old):
+            if type(value) is kind and same(value, old):
                 yield partial(setitem, vars(node), field, new)
-            elif isinstance(value, list):
+            elif type(value) is list:
                 for i, item in enumerate(value):
-                    if same(item, old):
+                    if type(item) is kind and same(item, old):
                         yield partial(setitem, value, i, new)
 
 
