@@ -1,5 +1,7 @@
 """What figures show is all there is to see: nothing cut off, left out, overlapping or empty."""
 
+import gc
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -285,3 +287,16 @@ def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(
     assert said == at_end.sum() > 0
     two_words = run("joint-space", bert, sentence="capybara capybole", head="L0H0")
     assert {label[:-1] for label in two_words["labels"].tolist()} >= {"capyba", "capybo"}
+
+
+def test_garbage_is_looked_for_again_once_a_figure_is_drawn():
+    with draw.style(), draw.style():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with draw.style():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
