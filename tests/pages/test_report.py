@@ -45,13 +45,9 @@ sys.exit(report.make(model, name, pathlib.Path(sys.argv[1]), {FEW}, n_processes=
 def folder(tmp_path_factory):
     """A report on the bundled model, made once in a process of its own, with few of everything."""
     out = tmp_path_factory.mktemp("report")
+    command = [sys.executable, "-c", PROGRAM, str(out)]
     process = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(out)],
-        cwd=ROOT,
-        text=True,
-        capture_output=True,
-        timeout=900,
-        check=False,
+        command, cwd=ROOT, text=True, capture_output=True, timeout=900, check=False
     )
     assert process.returncode == 0, process.stderr
     for name in (*registry.EXPERIMENTS, "all"):
