@@ -191,7 +191,8 @@ def record(model, name, runs, rows):
     """What the page says, for JSON; arrays and settings are in the files of each experiment."""
     answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
     keys = "topic", "text", "experiment"
-    lines = [dict(zip(keys, line)) for line in story.lines_of(model, runs)]
+    lines = story.lines_of(model, runs)
+    lines = [dict(zip(keys, (topic, story.plain(text), of))) for topic, text, of in lines]
     whole = {"format": results.FORMAT, "model": str(name), "facts": facts(model), "story": lines}
     whole |= {"experiments": answered, "claims": rows}
     return whole | {"files": ["index.html", "report.json"]}

@@ -6,6 +6,7 @@ each topic the first that holds is told. Order: the sentences, what they name, w
 """
 
 import inspect
+import re
 from html import escape
 from typing import NamedTuple
 
@@ -18,9 +19,12 @@ from ..drawing.sentences import Names, When, tell
 from ..machine.language import filled, translated
 from ..measures import context_extension
 from ..running import single
+from . import themes
 from .glossary import Linker
 
 MOST = 5  # topics
+MINUS = "\N{MINUS SIGN}"
+THEME = {"How far they carry": "How far positions are carried"}  # whose tests may disagree
 ENTER = {  # by the names of context_extension.mechanisms
     "learned": "A learned table has a row for each position, which is added to the input.",
     "sinusoidal": "A fixed table of sine waves has a row for each position, added to the input.",
@@ -51,12 +55,17 @@ RISE = Of(  # of the loss without positions, by intervals
     **NATS,
 )
 
+DIRECTED = (
+    "**{n_directed} of {lag_of_heads.size} heads** have a direction: they look at one fixed offset "
+    "more than at any other ({offsets}). In "
+)
+
 SENTENCES = (
     Sentence(
         "How they enter",
         "positions",
-        "The table holds waves: its spectrum peaks at a period of {peak_period:.3g} tokens "
-        "(amplitude {peak:.2f}; rows shuffled: {peak_null:.2f}).",
+        "The table holds waves: its spectrum peaks at a period of **{peak_period:.3g} tokens** "
+        "(amplitude {peak:.2f}; chance: {peak_null:.2f}).",
         Of("peak", most=np.inf),
         needs="peak_at",
     ),
@@ -64,49 +73,62 @@ SENTENCES = (
         "How they enter",
         "positions",
         "The table holds waves over the grid of {rows} × {columns} patches (highest amplitude "
-        "{peak:.2f}; patches shuffled: {peak_null:.2f}).",
+        "**{peak:.2f}**; chance: {peak_null:.2f}).",
         Of("peak", most=np.inf),
         of_pictures=True,
     ),
     Sentence(
         "Where they are read",
         "lags",
-        "{n_directed} of {lag_of_heads.size} heads have a direction, an offset that they look at "
-        "most ({offsets}). In {n_positions} of these, in {read_in}, positions make at "
-        "least half of the peak of the scores (positions shuffled: in {n_positions_null} at most).",
+        [
+            DIRECTED,
+            When("n_positions < n_directed", "{n_positions} of these", "all of these"),
+            " ({read_in}), positions alone make at least half of the rise of the scores where they "
+            "are highest (chance: ",
+            When("n_positions_null > 0", "at most {n_positions_null}", "none"),
+            ").",
+        ],
         Of("n_positions", out_of="n_directed"),
         needs="n_positions",
     ),
     Sentence(
         "Where they are read",
         "kernel",
-        "{n_directed} of {lag_of_heads.size} heads have a direction, an offset that they look at "
-        "most ({offsets}). In {n_agree} of these the scores of places alone, with words "
-        "averaged out, are highest there (places shuffled: in {n_agree_null} at most).",
+        [
+            DIRECTED,
+            When("n_agree < n_directed", "{n_agree} of these", "all of these"),
+            ", the scores with words averaged out are highest there, too (chance: ",
+            When("n_agree_null > 0", "at most {n_agree_null}", "none"),
+            ").",
+        ],
     ),
     Sentence(
         "Where they are read",
         "sources",
         "In the first layer {strongest} scores by positions most: position × position is "
-        "{most:.0%} of the variance of its scores (positions in random order: {most_null:.0%}).",
+        "**{most:.0%}** of the variance of its scores (chance: {most_null:.0%}).",
         Of("most"),
         of_pictures=True,
     ),
     Sentence(
         "When they are moved",
         "dial",
-        "In {n_exact} of {n_cells} cases, heads times shifts, attention goes exactly where the "
-        "moved positions predict (by chance: in {n_exact_null:.0f} at most).",
+        [
+            When("is_each", "{n_directed} heads × {n_shifts} shifts: in", "In"),
+            " **{n_exact} of {n_cells}** cases attention goes exactly where the moved positions "
+            "predict (chance: at most {n_exact_null:.0f}).",
+        ],
         needs="n_cells",
     ),
     Sentence(
         "How far they carry",
         "probe",
         [
-            "A linear probe finds a token's position in the residual stream with R² {r2_on:.2f} in "
-            "layer {best_layer} of {n_layers}, and with {r2_on_last:.2f} at the output",
+            "A linear probe reads a token's position from the residual stream: R² {r2_on:.2f} "
+            "{best_layer}, **{r2_on_last:.2f}** after the last layer",
             When("is_left", "", ", no more than random weights give"),
-            " (random weights: {r2_random:.2f}; places shuffled: {r2_on_null:z.2f}).",
+            " (chance: {r2_on_null:z.2f}; random weights: {r2_random:.2f} {random_layer}, their "
+            "best).",
         ],
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
     ),
@@ -114,24 +136,24 @@ SENTENCES = (
         "How far they carry",
         "cca",
         "The {components} slowest cosines of the grid are in the output with a correlation of "
-        "{last:.2f} (positions in random order: {last_null:.2f}).",
+        "**{last:.2f}** (chance: {last_null:.2f}).",
         Of("last"),
         of_pictures=True,
     ),
     Sentence(
-        "What the model is without them",
+        "What is left with the table at zero",
         "remove-positions",
         [
-            "With the table at zero its {perplexity_kind} rises from {loss.exp:.3g} to "
-            "{loss_zero.exp:.3g} ({perplexity_interval[1]:to .3g})",
+            "This model was trained with its table; set to zero, its {perplexity_kind} rises from "
+            "{loss.exp:.3g} to **{loss_zero.exp:.3g}** (95 % interval {perplexity_interval[1]:to "
+            ".3g}), ",
             When(
                 "loss_interval[1][0] > loss_null",
-                "; guessing by token frequencies is better ({loss_null.exp:.3g}).",
+                "worse than guessing each token by its frequency ({loss_null.exp:.3g}).",
                 When(
                     "loss_interval[1][1] < loss_null",
-                    "; that is still better than guessing by token frequencies "
-                    "({loss_null.exp:.3g}).",
-                    "; that cannot be told from guessing by token frequencies "
+                    "still better than guessing each token by its frequency ({loss_null.exp:.3g}).",
+                    "not measurably better than guessing each token by its frequency "
                     "({loss_null.exp:.3g}).",
                 ),
             ),
@@ -140,7 +162,7 @@ SENTENCES = (
         needs="loss",
     ),
     Sentence(
-        "What the model is without them",
+        "What is left with the table at zero",
         "mechanisms",
         "Its loss rises by {off[0]:.2f} nats per token (signs at random: by {off_null[0]:.2f} at "
         "most).",
@@ -164,7 +186,7 @@ def offsets(r):
     """The least and the largest offset of the heads with a direction."""
     own = r["offset_of_heads"][np.asarray(r["directed"], bool)]
     ends = sorted({int(own.min()), int(own.max())})
-    return translated(" to ").join(map(draw.offset, ends))
+    return translated(" to ").join(map(draw.offset, ends)).replace("-", MINUS)
 
 
 def read_in(r):
@@ -192,12 +214,31 @@ def is_left(r):
     return verdict.beside(r["r2_on_last"], null).verdict in verdict.EFFECTS
 
 
+def place(r, condition):
+    """Where in the stream the probe reads a condition best: entry l is what layer l reads."""
+    row = r["conditions"].tolist().index(condition)
+    best = r["r2"][row].argmax()
+    return filled("after layer {n}", n=best - 1) if best else translated("before layer 0")
+
+
+def is_each(r):
+    """Whether every head with a direction was measured at every shift."""
+    return r["n_directed"] * n_shifts(r) == r["n_cells"]
+
+
+def n_shifts(r):
+    """How many shifts other than 0."""
+    return np.count_nonzero(r["shifts"])
+
+
 NAMED = {
     "offsets": offsets,
     "read_in": read_in,
     "is_left": is_left,
-    "best_layer": lambda r: r["r2"][0].argmax(),
-    "n_layers": lambda r: r["r2"].shape[1] - 1,
+    "best_layer": lambda r: place(r, "positions on"),
+    "random_layer": lambda r: place(r, "random weights, on"),
+    "is_each": is_each,
+    "n_shifts": n_shifts,
 }
 
 
@@ -217,9 +258,29 @@ def lines_of(model, runs):
             continue
         text = _text(sentence, *outcomes[sentence.experiment], model)
         if text:
+            text += against(sentence.topic, outcomes)
             lines.append((sentence.topic, text, sentence.experiment))
     shown = [*dict.fromkeys(topic for topic, _, _ in lines)][:MOST]
     return [line for line in lines if line[0] in shown]
+
+
+def against(topic, outcomes):
+    """A sentence that names the experiments of a topic's theme which show no effect, if any."""
+    names = themes.THEMES[THEME[topic]] if topic in THEME else ()
+    own = [outcomes[name] for name in names if name in outcomes]
+    asked = [(run, run_outcome.answer) for run, run_outcome in own if _judged(run_outcome)]
+    missing = [run.name for run, answer in asked if answer.verdict not in verdict.EFFECTS]
+    if not missing:
+        return ""
+    text = "But {n} of the {all} tests of this did not show it: {names}."
+    return " " + filled(text, n=len(missing), all=len(asked), names=", ".join(missing))
+
+
+def _judged(outcome):
+    """Whether an experiment ran and gave a verdict on something."""
+    if isinstance(outcome, single.Failure) or not outcome.answer:
+        return False
+    return outcome.answer.verdict != "nothing"
 
 
 def enters(model):
@@ -245,6 +306,13 @@ def _text(sentence, experiment, outcome, model):
 
 # HTML
 
+BOLD = re.compile(r"\*\*(.+?)\*\*")  # the figure of a line
+
+
+def plain(text):
+    """A line without the marks of its figure."""
+    return BOLD.sub(r"\1", text)
+
 
 def section(lines):
     """The section of these lines; each topic links to the experiment behind it."""
@@ -252,7 +320,7 @@ def section(lines):
     items = ""
     for topic in dict.fromkeys(topic for topic, _, _ in lines):
         own = [line for line in lines if line[0] == topic]
-        text = " ".join(link(text) for _, text, _ in own)
+        text = BOLD.sub(r"<b>\1</b>", " ".join(link(text) for _, text, _ in own))
         items += f"<li><b>{_headed(topic, own[-1][2])}</b> {text}</li>"
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"

@@ -27,7 +27,8 @@ LAGS = DIRECTED | {
     "n_positions_by_layer": np.array([1, 1]),
 }
 PROBE = {
-    "r2": np.array([[0.9, 0.6]]),
+    "r2": np.array([[0.9, 0.6], [0.2, 0.25]]),
+    "conditions": np.array(["positions on", "random weights, on"]),
     "r2_on": 0.9,
     "r2_on_null": -0.001,
     "r2_on_last": 0.6,
@@ -42,12 +43,13 @@ WITHOUT = {
     "loss_interval": np.log([[10, 14], [250, 600]]),
     "perplexity_interval": np.array([[10, 14], [250, 600]]),
 }
+SHIFTS = {"shifts": np.array([-4, -3, -2, -1, 0, 1, 2, 3, 4])}
 VIT = minitx.load(weights.find("tiny-vit"))
 RESULTS = {  # each with an effect
     "positions": {"peak": 1.5, "peak_null": 0.9, "peak_at": 8, "peak_period": 16.0},
     "lags": LAGS,
     "kernel": DIRECTED | {"n_agree": 2, "n_agree_null": 0, "n_directed": 2} | LAGS,
-    "dial": {"n_exact": 15, "n_cells": 16, "n_exact_null": 4.0},
+    "dial": {"n_exact": 15, "n_cells": 16, "n_exact_null": 4.0, "n_directed": 2} | SHIFTS,
     "probe": PROBE,
     "remove-positions": WITHOUT,
     "mechanisms": {
@@ -75,30 +77,51 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     texts = lines(monkeypatch, RESULTS)
     assert [*texts] == ["positions", "lags", "dial", "probe", "remove-positions"]
     assert texts["lags"] == (
-        "2 of 4 heads have a direction, an offset that they look at most (-2 to +1). In 2 of "
-        "these, in layers 0 to 1, "
-        "positions make at least half of the peak of the scores (positions shuffled: in 0 at most)."
+        "**2 of 4 heads** have a direction: they look at one fixed offset more than at any other "
+        "(−2 to +1). In all of these (layers 0 to 1), positions alone make at least half of the "
+        "rise of the scores where they are highest (chance: none)."
     )
-    assert "R² 0.90 in layer 0 of 1, and with 0.60 at the output (random" in texts["probe"]
+    assert texts["dial"].startswith("2 heads × 8 shifts: in **15 of 16** cases attention goes")
+    assert "R² 0.90 before layer 0, **0.60** after the last layer (chance" in texts["probe"]
+    assert "random weights: 0.25 after layer 0, their best)" in texts["probe"]
     assert texts["remove-positions"] == (
-        "With the table at zero its pseudo-perplexity rises from 12 to 400 (250 to 600); that "
-        "cannot be told from guessing by token frequencies (300)."
+        "This model was trained with its table; set to zero, its pseudo-perplexity rises from 12 "
+        "to **400** (95 % interval 250 to 600), not measurably better than guessing each token by "
+        "its frequency (300)."
     )
 
 
 @pytest.mark.parametrize(
     "low, high, words",
-    [(310, 600, "guessing by token frequencies is better"), (100, 290, "that is still better")],
+    [(310, 600, "worse than guessing"), (100, 290, "still better than guessing")],
 )
 def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, low, high, words):
     interval = {"loss_interval": np.log([[10, 14], [low, high]])}
     texts = lines(monkeypatch, {"remove-positions": WITHOUT | interval})
-    assert f"; {words}" in texts["remove-positions"]
+    assert f"), {words} each token" in texts["remove-positions"]
 
 
 def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
     texts = lines(monkeypatch, {"probe": PROBE | {"r2_on_last": 0.35}})
-    assert "0.35 at the output, no more than random weights give (" in texts["probe"]
+    assert "**0.35** after the last layer, no more than random weights give (" in texts["probe"]
+
+
+def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
+    given = {"probe": "partly", "components": "yes", "chain": "no", "cca": "undecided"}
+    given["residual"] = "nothing"
+    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
+    runs = [(EXPERIMENTS[name], outcome(PROBE, kind), 0.0) for name, kind in given.items()]
+    *_, (_, text, name) = story.lines_of(TEXTS, runs)
+    assert name == "probe"
+    assert text.endswith("their best). But 2 of the 4 tests of this did not show it: cca, chain.")
+    agreeing = [run for run in runs if run[0].name in ("probe", "components")]
+    assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("their best).")
+
+
+def test_the_figure_of_a_line_is_bold_and_plain_in_the_record():
+    line = ("Where", "In **3 of 4** heads <b>.", "lags")
+    assert "In <b>3 of 4</b> heads &lt;b&gt;." in story.section([line])
+    assert story.plain(line[1]) == "In 3 of 4 heads <b>."
 
 
 AT_NULL = {  # the value at its null, or the experiment's own answer no
