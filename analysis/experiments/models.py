@@ -33,7 +33,7 @@ def models(
     every = [model, *_others(others, model)]
     result, summaries = {}, []
     for i, other in enumerate(every):
-        curves, summary = _measure(inputs.reachable(other), shuffles, seed)
+        curves, summary = _measure(inputs.varying(other), shuffles, seed)
         result |= {f"{name}_{i}": curve for name, curve in curves.items()}
         summaries.append(summary)
     for name in summaries[0]:

@@ -42,7 +42,7 @@ def positions(
     holds, at most 16)
     shuffles: surrogates of each kind
     """
-    whole = inputs.reachable(model)
+    whole = inputs.varying(model)
     places = inputs.row_range(rows, len(whole))
     table = whole[places]
     T = len(table)
@@ -325,8 +325,8 @@ register(
             no null: only those above it are listed
     """,
     answer=Asks(
-        "amplitude of the table's highest peak of {lowest} or more cycles in {T} tokens"
-        "{named_rows}, and the rise to it from slower waves (a ratio)",
+        "amplitude of the table's highest peak from {lowest} cycles in {T} tokens{named_rows}, and "
+        "its rise from slower waves (a ratio)",
         value=[When("peak_at", "{peak:.2f} at {peak_at} cycles", "0 peaks"), ", {rise:.2f}"],
         chance="{peak_null:.2f}, {rise_null:.2f}",
         rule=Every(Of("peak", most=np.inf), Of("rise", most=np.inf)),

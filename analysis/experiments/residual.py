@@ -48,7 +48,7 @@ def residual(
     """
     document_set = corpus.documents(model, text, documents, tokens)
     T, N = document_set.T, len(document_set)
-    table = inputs.reachable(model)[:T]
+    table = inputs.varying(model)[:T]
     random_tables = np.array([*nulls.gaussian(table, tables, seed)], table.dtype)  # [R T D]
     names = _part_names(model.config, carried)
 

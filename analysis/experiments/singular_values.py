@@ -1,4 +1,4 @@
-"""Do a head's weights act on only a few directions, those of the position embeddings?
+"""Do a head's weights act on only a few directions, those of the position table?
 
 The weights of each head alone: the singular values of W_A = W_Q W_K^T, and its share between the
 principal components of positions. L layers that have query and key weights, H heads, D width,

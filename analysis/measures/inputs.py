@@ -33,6 +33,17 @@ def reachable(model):
     return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
 
 
+def varying(model):
+    """Rows of the position table, as `reachable`: [T D].
+
+    Raises NotApplicable also where all rows are the same, as in a model that was trained without.
+    """
+    table = reachable(model)
+    if (table == table[0]).all():
+        raise NotApplicable("needs a position table whose rows differ; here all are the same")
+    return table
+
+
 FEWEST_ROWS = 16  # of a range: fewer have hardly a frequency away from 0
 
 

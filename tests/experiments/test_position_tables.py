@@ -5,7 +5,7 @@ import pytest
 import tiny
 
 import minitx
-from minitx import weights
+from minitx import analysis, weights
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import models, positions
 from minitx.analysis.maths import nulls, spectra
@@ -243,3 +243,9 @@ def test_periodic_columns_are_a_share_of_the_heads_width(share, n, text, verdict
             row.ours(r)
     else:
         assert holds(row, r) == verdict
+
+
+@pytest.mark.parametrize("name", ["positions", "models", "residual"])
+def test_a_table_without_waves_is_refused_in_a_sentence(name):
+    with pytest.raises(registry.NotApplicable, match="whose rows differ; here all are the same"):
+        analysis.run(name, "zoo/causal-none")
