@@ -286,11 +286,11 @@ register(
     """,
     answer=Asks(
         [
-            "heads shown that give half of their attention or more to one ",
+            "heads shown that give at least half of their attention to one ",
             When(
                 "strongest",
                 "source token, step by step",
-                "offset, both on the text and with its words shuffled",
+                "offset, on the text and with words shuffled",
             ),
         ],
         value="{n_sharp} of {heads.size}",

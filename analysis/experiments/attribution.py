@@ -1,4 +1,4 @@
-"""Do integrated gradients agree with ablation, for tokens and for heads?
+"""Does the method of integrated gradients agree with ablation, for tokens and for heads?
 
 In each document the log-probability of the likeliest word (of a hidden one, of the next), or class,
 is shared out to tokens and to heads: by gradient × input and by integrated gradients, beside what

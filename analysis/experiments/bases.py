@@ -1,4 +1,4 @@
-"""Does the SVD concentrate positions in a few columns of a head's queries and keys?
+"""Does the SVD concentrate the position table in a few columns of a head's queries and keys?
 
 Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with
 W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotations, the null.

@@ -299,8 +299,8 @@ register(
         fact documents: documents measured
     """,
     answer=Asks(
-        "pairs of heads in which, with the earlier one shifted, the deeper one loses half of "
-        "its attention, or a tenth of it moves along",
+        "pairs of heads: with the earlier one shifted, the deeper one loses half of its attention "
+        "or moves a tenth",
         value="{n_lost} lose, {n_moved} move, of {n_pairs}",
         chance="{n_moved_null} move, shifted to random sides",
         rule=Of("strongest", enough=HALF),

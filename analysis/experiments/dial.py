@@ -238,7 +238,7 @@ register(
         "(head, shift) pairs, of heads with a direction, that attend exactly where the shifted "
         "positions predict",
         value="{counts}",
-        chance="up to {n_exact_null:.0f}; {n_orders_follow} of {n_orders} random orders",
+        chance="{n_exact_null:.0f}; random orders: {n_orders_follow} of {n_orders}",
         rule=EXACT,
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),

@@ -205,8 +205,8 @@ register(
             no null: rounding alone keeps it from 0
     """,
     answer=Asks(
-        "heads with a direction whose kernel (mean score by offset, words averaged out) peaks "
-        f"where they look, by more than {LEAST} nats",
+        "heads with a direction whose kernel (mean score by offset) peaks where they look, by "
+        f"more than {LEAST} nats",
         value="{n_agree} of {n_directed}",
         chance="up to {n_agree_null}",
         rule=Of("n_agree", out_of="n_directed", enough=MOST),

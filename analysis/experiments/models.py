@@ -224,8 +224,8 @@ register(
         fact weights by models: sha256 of the weight files of each model
     """,
     answer=Asks(
-        "amplitude of this model's highest peak away from frequency 0, and the rise to it (a "
-        "ratio); number of other models with both",
+        "this model's highest peak away from frequency 0, and its rise (a ratio); other models "
+        "with both",
         value="{peak[0]:.2f}, {rise[0]:.2f}; {with_both}",
         chance="{peak_null[0]:.2f}, {rise_null[0]:.2f}",
         rule=Every(Of("peak[0]", most=np.inf), Of("rise[0]", most=np.inf)),

@@ -157,7 +157,7 @@ register(
         "rise of the {predicts} in nats per token, with positions at half and at double their "
         "scale",
         value="{change[HALF]:+.2f} and {change[DOUBLE]:+.2f} (at zero: {change[0]:+.2f})",
-        chance="{rise_null:+.2f}, the smaller of the two with shuffled rows",
+        chance="{rise_null:+.2f}, shuffled rows",
         rule=Provided(
             Of("change_interval[0][0]", null=0, **NATS),
             Below("loss", **NATS),

@@ -152,8 +152,8 @@ register(
             layer
     """,
     answer=Asks(
-        "heads whose W_A = W_Q W_Kᵀ acts within the table's first {n} principal components more "
-        "than by chance; median effective rank",
+        "heads whose W_Q W_Kᵀ acts in the table's first {n} components more than by chance; "
+        "median effective rank",
         value="{n_above} of {shares.size}; {rank:.1f} of {r}",
         chance="{n_above_null} of {shares.size}; {rank_null:.1f}",
         rule=Led(
