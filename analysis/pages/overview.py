@@ -42,8 +42,9 @@ def answers(runs):
     body = ""
     for theme, own in themes.grouped(runs).items():
         title = f'<th scope="rowgroup" colspan="4">{escape(translated(theme))}</th>'
+        start = f'<tr class="theme" id="{themes.anchor(theme)}">'
         rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in own)
-        body += f'<tbody><tr class="theme">{title}</tr>{rows}</tbody>'
+        body += f"<tbody>{start}{title}</tr>{rows}</tbody>"
     return (
         f'<section id="answers"><h2 class="hidden">{translated("Answers")}</h2>'
         f'<table class="answers"><thead><tr>{head}</tr></thead>{body}</table></section>'
@@ -73,8 +74,11 @@ def _thumbnail(experiment, outcome):
     return f'<a class="thumbnail" {link}><img alt="" src="{source}"></a>'
 
 
-def tally(runs):
-    """How many questions have which answer, those on any transformer apart; what was left out."""
+def tally(runs, more=""):
+    """How many questions have which answer: one line, which opens to the other counts.
+
+    These are the statements on any transformer, apart; what was left out; and `more`, HTML.
+    """
     of_any = themes.grouped(runs).get(themes.ANY, [])
     own = [run for run in runs if run not in of_any]
     asked = filled("{questions} about this model:", questions=count(len(own), "question"))
@@ -83,7 +87,9 @@ def tally(runs):
     lines = [f"{asked} {_counts(own)}"] if own else []
     lines += [f"{stated} {_counts(of_any)}"] if of_any else []
     lines.append(escape(_left_out(runs)))
-    return "".join(f'<p class="tally">{line}</p>' for line in lines)
+    first, *rest = lines
+    folded = "".join(f'<p class="tally">{line}</p>' for line in rest) + more
+    return f'<details class="tally"><summary>{first}</summary>{folded}</details>'
 
 
 def _counts(runs):
@@ -121,10 +127,14 @@ def documents_left_out(outcome):
 
 
 def contents(runs):
-    """The list of sections, each experiment behind the sign of its answer."""
+    """The list of sections, each experiment behind the sign of its answer.
+
+    On narrow screens it shows the themes alone, which lead to their answers.
+    """
     items = f'<li><a href="#answers">{translated("Answers")}</a></li>'
     for theme, own in themes.grouped(runs).items():
-        items += f'<li class="theme">{escape(translated(theme))}</li>'
+        title = f'<a href="#{themes.anchor(theme)}">{escape(translated(theme))}</a>'
+        items += f'<li class="theme">{title}</li>'
         items += "".join(_item(experiment, outcome) for experiment, outcome, _ in own)
     for id_ in ("published", "glossary"):
         items += f'<li><a href="#{id_}">{translated(id_.capitalize())}</a></li>'
@@ -136,4 +146,4 @@ def _item(experiment, outcome):
     sign = parts.sign(answer_of(outcome).verdict)
     name = escape(experiment.name.replace("-", " "))
     title = escape(translated(experiment.question))
-    return f'<li><a href="#{experiment.name}" title="{title}">{sign} {name}</a></li>'
+    return f'<li class="one"><a href="#{experiment.name}" title="{title}">{sign} {name}</a></li>'

@@ -93,7 +93,7 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f"{overview.contents(runs)}<main>"
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
         f"</header>{story.section(story.lines_of(model, runs))}"
-        f"{overview.tally(runs)}{verdicts.line(rows)}{overview.answers(runs)}"
+        f"{overview.tally(runs, verdicts.line(rows))}{overview.answers(runs)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main>"
         f"<script>{PROGRAM}</script></body></html>\n"
     )

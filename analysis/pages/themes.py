@@ -34,6 +34,15 @@ def of(name):
     return next((theme for theme, names in THEMES.items() if name in names), OTHER)
 
 
+def anchor(theme):
+    """The id of a theme's answers.
+
+    >>> anchor("The position table")
+    'theme-0'
+    """
+    return f"theme-{[*THEMES].index(theme)}"
+
+
 def grouped(runs):
     """{theme: its runs} of (experiment, outcome, seconds) of each; themes without one left out."""
     places = {name: n for names in THEMES.values() for n, name in enumerate(names)}
