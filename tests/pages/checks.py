@@ -172,7 +172,7 @@ def test_a_click_on_a_token_is_seen_everywhere_and_stays(page, pattern):
     expect(links(page, "lines")).to_have_count(int((pattern[3] >= 0.01).sum()))
     page.get_by_label("what looks at it").check()
     expect(links(page, "lines")).to_have_count(int((pattern[:, 3] >= 0.01).sum()))
-    page.get_by_role("button", name="let go").click()
+    page.get_by_role("button", name="choose no token").click()
     assert explored.choice(page)[0] is None
     explored.expect_outline(page, False)
 
@@ -250,7 +250,7 @@ def test_everything_can_be_done_with_keys(open_page, path, pattern):
     assert order.count("save SVG") >= len(VIEWS)
 
 
-ORDER = "dark colours", "Tokens", "query", "let go", "Heads"
+ORDER = "dark colours", "Tokens", "query", "choose no token", "Heads"
 
 
 def check_keys_of_tokens(page):

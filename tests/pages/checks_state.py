@@ -120,6 +120,7 @@ def test_a_step_is_explained_with_numbers(open_page, path):
     page.get_by_role("heading", name="The whole pass, step by step").click()
     steps = page.get_by_role("group", name="The whole pass").get_by_role("button")
     said = page.locator("#overview").get_by_role("status")
+    expect(steps.first).to_be_visible()  # once it is drawn
     sentences = set()
     for n in range(steps.count()):
         steps.nth(n).click()

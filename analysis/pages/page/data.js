@@ -39,7 +39,8 @@ function open(part) {
 
 function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pieces: [T G], p}
   if (!outputs || opened.has(outputs)) return opened.get(outputs);
-  const result = {...outputs, stream: unpack(outputs.stream), writes: unpackAll(outputs.writes)};
+  const result = {...outputs, stream: unpack(outputs.stream), writes: unpackAll(outputs.writes),
+                  pieces: outputs.pieces?.map(readable), own: outputs.own?.map(readable)};
   for (const name of ["guesses", "lens"]) {
     if (outputs[name]) result[name] = {...outputs[name], p: unpack(outputs[name].p), n: outputs[name].p.shape.at(-1)};
   }
@@ -50,6 +51,7 @@ function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pi
   return result;
 }
 
+const readable = piece => /^�+$/.test(piece) ? say("part of a character") : piece;  // a token of bytes, none of them a letter
 const unpackAll = arrays => Object.fromEntries(Object.entries(arrays).map(([name, packed]) => [name, unpack(packed)]));
 
 function unpack({low, high, bits, shape, data}) {  // whole steps between the least and the greatest value of each part

@@ -60,12 +60,12 @@ function showColumn(box) {  // the column of the chosen token, scrolled into sig
 
 const chosenColumn = () => made.labels.findIndex((_, n) => isChosenToken(n));
 
-function showRow(box) {  // the selected row of a table
-  const row = box.querySelector("tr[aria-selected=true]");
+function showRow(box) {  // the selected row of a table, else that of the guess which is shown
+  const row = box.querySelector("tr[aria-selected=true]") ?? box.querySelector("tr.shown");
   if (!row) return;
   later(() => {
     const y = row.offsetTop;
-    if (y < box.scrollTop || y > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
+    if (y < box.scrollTop || y + 3 * row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
   });
 }
 

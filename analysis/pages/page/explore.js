@@ -193,6 +193,8 @@ function writeText() {
     element.style.setProperty("--weight", Math.sqrt(Math.min(1, size(weight) || 0)).toFixed(3));
     element.style.setProperty("--of", `var(--${isDifference() ? weight > 0 ? "more" : "less" : other(side)})`);
   }
+  const shown = token === null && isOfToken() ? tokenOf(shownToken()) : -1;
+  for (const {n, side: own, element} of options) element.classList.toggle("shown", n === shown && own !== "key");
   list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
   later(() => {
     if (chosen) scrollToOption(chosen.element);
@@ -239,9 +241,12 @@ function rowOf(cells, tag = "td") {
   return row;
 }
 
+const isOfToken = () => isThere("guesses") && !made.classes && !data.picture;  // guesses of one token are shown
+
 function said() {
   const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
-  if (token === null) return say`${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
+  if (token === null) return say`${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.` +
+    (isOfToken() ? say` The guess shown is the one${wherever()}.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");
   const chosen = quoted(token, side);
@@ -281,6 +286,12 @@ keys(boxes.heads, headKeys);
 byId("to-heads").onclick = () => {
   byId("heads").scrollIntoView();
   boxes.heads.focus({preventScroll: true});
+};
+
+byId("to-steps").onclick = () => {
+  foldOf("overview").open = true;
+  update();
+  byId("overview").scrollIntoView();
 };
 
 const PARTS = {encoder: say("the encoder's"), decoder: say("the decoder's, to what it has said"),

@@ -8,15 +8,25 @@ const EMBEDDINGS = ["word", "position", "type"];
 const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
 function flowHint() {
-  return say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
-    say("<b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is within what chance gives. What a head writes is split over the ") +
+  return ofLogit() + say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
+    say("<b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is within what chance gives. What a head writes is split over the ") +
     say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, or another guess.");
 }
 
 const flow = width => told(parts => {
   const writers = flowWriters(parts), isWide = width >= 900;
-  return make("div", {className: "flow"}, {}, flowPicture(isWide ? width - 330 : width, writers), flowList(writers));
+  const picture = make("div", {className: "flow"}, {}, flowPicture(isWide ? width - 330 : width, writers), flowList(writers));
+  return writers.some(d => d.isClear) ? picture : folded(picture);
 });
+
+let isChanceOpen = false;  // the reader wants the picture of a guess whose parts are all at chance
+
+function folded(picture) {
+  const says = make("p", {textContent: say("No part of this guess stands out: what each of them writes is within what chance gives.")});
+  const fold = make("details", {open: isChanceOpen, ontoggle: () => { isChanceOpen = fold.open; }}, {},
+                    make("summary", {textContent: say("Show the parts")}), picture);
+  return make("div", {}, {}, says, fold);
+}
 
 function flowWriters(parts) {  // the embedding, the largest heads and MLPs in the order of the pass, and all others as one
   const isOwn = d => EMBEDDINGS.includes(d.name), large = parts.filter(d => /head|mlp/.test(d.name) && isSeen(d.x));

@@ -81,6 +81,7 @@ function guessRow(n, runs) {  // runs: [[run, the numbers of these tokens in its
   }
   row.append(cell(own ?? "–"), ...there.map(([run, place]) => cell(own === null || place < 0 ? "" : actualAt(run, place, own))));
   row.setAttribute("aria-selected", isChosenToken(n));
+  row.classList.toggle("shown", state.token === null && n === shownToken());
   row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;
   return row;
 }

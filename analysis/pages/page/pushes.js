@@ -29,7 +29,7 @@ function pushHint() {
   const most = (100 * gap[OF.indexOf(state.chance)]).toPrecision(2);
   return say`What each token, and each head, adds to the log-probability of the guess “${escaped(what)}”${whole}` +
     say`${hidden ? say(", which is hidden for it") : ""}, in nats (+0.69 makes it twice as likely). <b class=more>Purple</b>, ` +
-    say`upwards, adds; <b class=less>orange</b>, downwards, takes away. <b>${state.way}</b>: ${WAYS[state.way]}` +
+    say`upwards, adds; <b class=less>olive</b>, downwards, takes away. <b>${state.way}</b>: ${WAYS[state.way]}` +
     (state.way === Object.keys(WAYS)[0] ? say`, up to a gap of ${most} % of the largest part.` : ".") +
     (state.way === LOST ? "" : say` Over the tokens of this text it agrees with what is lost without each by a rank ` +
       say`correlation of ${agreementWithLoss().toFixed(2)}.`) +

@@ -19,7 +19,7 @@ function compared() {
   if (isBoth()) return say` There is no difference to show: ${apart}.`;
   if (!isDifference()) return "";
   const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
-  return say` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.` +
+  return say` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>olive</b> is less.` +
     (isUnequal() ? say(" Tokens of the two texts are aligned; what one text alone has is left blank, so rows need not add up.") : "");
 }
 
@@ -52,7 +52,7 @@ const VIEWS = {
       (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
         : say`Weights from ${ONE} on.`) + compared()},
   flow: {
-    title: () => say("How this guess comes about"), draw: flow, depends: ["head", "token", "side", "guess"], hasText: true,
+    title: () => say`How the guess${wherever()} comes about`, draw: flow, depends: ["head", "token", "side", "guess"], hasText: true,
     pick: d => d.guess ? {guess: d.guess} : isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")},
     hint: flowHint},
   layer: {
@@ -97,7 +97,7 @@ const VIEWS = {
       : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
         say("are that token. Write a mask into the text to make it guess.")},
   writers: {
-    title: () => say("Who wrote this guess"), draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
+    title: () => say`Who wrote the guess${wherever()}`, draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
     pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")}, hint: writersHint},
   stream: {
     title: () => say("Lengths in the residual stream"), draw: stream, mark: showColumn,

@@ -62,17 +62,18 @@ const wherever = () => made.classes ? "" : isCausal()
   ? say` behind “${made.labels[guessPlace()]}” (${guessPlace()})` : say` at “${made.labels[guessPlace()]}” (${guessPlace()})`;
 
 function writersHint() {
-  const here = writtenHere();
-  const what = say`What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
-    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is no more than 99 % of ") +
+  return ofLogit() + say`What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
+    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is no more than 99 % of ") +
     say("other tokens, drawn from near it in the vocabulary, get from the same part. Choose a head to see what it wrote.");
-  if (!here) return what;
-  const {w, row} = here, guess = NTH.indexOf(state.guess), logit = w.logits[row * w.guesses + guess];
-  if (guess >= w.guesses) return what;
-  const sum = d3.sum(partsOfGuess(), d => d.x);
-  return what + (w.linear ? say` They add up to its logit, ${logits(logit)}.`
-    : say` A head of its own stands before the vocabulary: shown is what each adds by its slope, ${logits(sum)} in all, where the ` +
-      say`logit is ${logits(logit)}; the rest is no component's.`);
+}
+
+function ofLogit() {  // how much of the logit the parts are, which is to be known first
+  const here = writtenHere(), guess = NTH.indexOf(state.guess);
+  if (!here || guess >= here.w.guesses) return "";
+  const {w, row} = here, logit = w.logits[row * w.guesses + guess], sum = d3.sum(partsOfGuess(), d => d.x);
+  return w.linear ? say`The parts add up to the logit, ${logits(logit)}. `
+    : say`The parts add up to ${logits(sum)} of the logit ${logits(logit)}: the output layer is not linear, each part counts by its ` +
+      say("slope there, and the rest belongs to no part. ");
 }
 
 const told = draw => pair(() => {  // what `draw` makes of the parts of the guess, or why there are none
