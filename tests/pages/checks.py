@@ -179,6 +179,7 @@ def test_a_click_on_a_token_is_seen_everywhere_and_stays(page, pattern):
 
 def test_tokens_are_chosen_in_the_views_too(page, labels):
     T = len(labels)
+    settle(page)  # the views of the chosen head are drawn
     dots = explored.dots(page, "joint").all()
     places = [centre(dot) for dot in dots]
     click(dots[T + 5])  # what lies on it is as good

@@ -134,6 +134,27 @@ def test_the_overview_opens_by_its_title(live):
     expect(steps).to_be_visible()
 
 
+def test_the_first_line_leads_to_the_overview(live):
+    page = live(390, 844)
+    page.get_by_role("button", name="the whole pass, step by step").click()
+    steps = page.get_by_role("group", name="The whole pass")
+    expect(steps).to_be_in_viewport()
+
+
+def test_a_guess_whose_parts_are_at_chance_says_so_in_one_line(live):
+    """The picture is folded, the title names the token, and the text marks it."""
+    page = live(1280, 800)
+    flow = page.locator("#flow")
+    expect(flow).to_contain_text("No part of this guess stands out")
+    expect(flow.locator("svg").last).to_be_hidden()
+    expect(flow.get_by_role("heading")).to_have_text("How the guess at “.” (17) comes about")
+    expect(page.locator(".token.shown")).to_have_attribute("id", "token17")
+    flow.get_by_text("Show the parts").click()
+    expect(flow.get_by_role("listitem").first).to_be_visible()
+    click(tokens(page).nth(3))
+    expect(page.locator(".token.shown")).to_have_count(0)
+
+
 def test_a_link_to_a_view_opens_it(live):
     page = live(390, 844, "view=lens&step=softmax")
     expect(page.locator("#lens svg").last).to_be_visible()
