@@ -47,6 +47,7 @@ class Sentence(NamedTuple):
     rule: object = None  # of rules.py; None: the experiment's answer shows an effect
     needs: str = ""  # a result that some runs lack
     of_pictures: bool = False
+    also: bool = False  # told beside the sentence of its topic that holds
 
 
 RISE = Of(  # of the loss without positions, by intervals
@@ -83,10 +84,9 @@ SENTENCES = (
         [
             DIRECTED,
             When("n_positions < n_directed", "{n_positions} of these", "all of these"),
-            " ({read_in}), positions alone make at least half of the rise of the scores where they "
-            "are highest (chance: ",
-            When("n_positions_null > 0", "at most {n_positions_null}", "none"),
-            ").",
+            " ({read_in}), at the offset with the highest scores, positions alone give at least "
+            "half of their rise (chance: ",
+            When("n_positions_null > 0", "at most {n_positions_null}).", "none)."),
         ],
         Of("n_positions", out_of="n_directed"),
         needs="n_positions",
@@ -98,8 +98,7 @@ SENTENCES = (
             DIRECTED,
             When("n_agree < n_directed", "{n_agree} of these", "all of these"),
             ", the scores with words averaged out are highest there, too (chance: ",
-            When("n_agree_null > 0", "at most {n_agree_null}", "none"),
-            ").",
+            When("n_agree_null > 0", "at most {n_agree_null}).", "none)."),
         ],
     ),
     Sentence(
@@ -127,8 +126,8 @@ SENTENCES = (
             "A linear probe reads a token's position from the residual stream: R² {r2_on:.2f} "
             "{best_layer}, **{r2_on_last:.2f}** after the last layer",
             When("is_left", "", ", no more than random weights give"),
-            " (chance: {r2_on_null:z.2f}; random weights: {r2_random:.2f} {random_layer}, their "
-            "best).",
+            " (chance: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
+            "{random_layer}).",
         ],
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
     ),
@@ -160,6 +159,14 @@ SENTENCES = (
         ],
         Provided(RISE, Below("loss", **NATS)),
         needs="loss",
+    ),
+    Sentence(
+        "What is left with the table at zero",
+        "relearn",
+        "With the words spread apart and only the table learned anew, **{follow:.0%}** of the "
+        "heads with a direction look as many words away as before (chance: {follow_null:.0%}).",
+        needs="follow",
+        also=True,
     ),
     Sentence(
         "What is left with the table at zero",
@@ -254,7 +261,7 @@ def lines_of(model, runs):
     lines = [("How they enter", enters(model), "")]
     for sentence in SENTENCES:
         topics = [topic for topic, _, name in lines if name]
-        if sentence.topic in topics or sentence.experiment not in outcomes:
+        if (sentence.topic in topics) != sentence.also or sentence.experiment not in outcomes:
             continue
         text = _text(sentence, *outcomes[sentence.experiment], model)
         if text:
@@ -321,7 +328,8 @@ def section(lines):
     for topic in dict.fromkeys(topic for topic, _, _ in lines):
         own = [line for line in lines if line[0] == topic]
         text = BOLD.sub(r"<b>\1</b>", " ".join(link(text) for _, text, _ in own))
-        items += f"<li><b>{_headed(topic, own[-1][2])}</b> {text}</li>"
+        name = next((name for *_, name in own if name), "")
+        items += f"<li><b>{_headed(topic, name)}</b> {text}</li>"
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
     return f'<section id="story"><h2>{title}</h2><ul class="story">{items}</ul>{none}</section>'

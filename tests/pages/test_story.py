@@ -78,12 +78,12 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     assert [*texts] == ["positions", "lags", "dial", "probe", "remove-positions"]
     assert texts["lags"] == (
         "**2 of 4 heads** have a direction: they look at one fixed offset more than at any other "
-        "(−2 to +1). In all of these (layers 0 to 1), positions alone make at least half of the "
-        "rise of the scores where they are highest (chance: none)."
+        "(−2 to +1). In all of these (layers 0 to 1), at the offset with the highest scores, "
+        "positions alone give at least half of their rise (chance: none)."
     )
     assert texts["dial"].startswith("2 heads × 8 shifts: in **15 of 16** cases attention goes")
     assert "R² 0.90 before layer 0, **0.60** after the last layer (chance" in texts["probe"]
-    assert "random weights: 0.25 after layer 0, their best)" in texts["probe"]
+    assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
     assert texts["remove-positions"] == (
         "This model was trained with its table; set to zero, its pseudo-perplexity rises from 12 "
         "to **400** (95 % interval 250 to 600), not measurably better than guessing each token by "
@@ -113,9 +113,20 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     runs = [(EXPERIMENTS[name], outcome(PROBE, kind), 0.0) for name, kind in given.items()]
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
-    assert text.endswith("their best). But 2 of the 4 tests of this did not show it: cca, chain.")
+    assert text.endswith(
+        "after layer 0). But 2 of the 4 tests of this did not show it: cca, chain."
+    )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
-    assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("their best).")
+    assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
+
+
+def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monkeypatch):
+    relearn = {"follow": 1.0, "follow_null": 0.44}
+    both = {"remove-positions": WITHOUT, "relearn": relearn}
+    assert lines(monkeypatch, both)["relearn"].startswith("With the words spread apart")
+    assert lines(monkeypatch, {"relearn": relearn}) == {}
+    own = [("Topic", "a", ""), ("Topic", "b", "first"), ("Topic", "c", "second")]
+    assert 'href="#first"' in story.section(own) and "second" not in story.section(own)
 
 
 def test_the_figure_of_a_line_is_bold_and_plain_in_the_record():
@@ -188,7 +199,7 @@ def test_a_random_model_has_no_story(causal):
     """Nothing was learned: only how positions enter."""
     options = {"documents": 16, "tokens": 30}
     runs = []
-    for name in {sentence.experiment for sentence in story.SENTENCES}:
+    for name in {line.experiment for line in story.SENTENCES if not line.also}:
         experiment = EXPERIMENTS[name]
         own = {option.name for option in experiment.options}
         given = {key: n for key, n in options.items() if key in own}
