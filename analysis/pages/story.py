@@ -163,7 +163,7 @@ SENTENCES = (
     Sentence(
         "What is left with the table at zero",
         "relearn",
-        "With the words spread apart and only the table learned anew, **{follow:.0%}** of the "
+        "With the words spread apart and only the table learned anew, {follow:.0%} of the "
         "heads with a direction look as many words away as before (chance: {follow_null:.0%}).",
         needs="follow",
         also=True,
