@@ -98,16 +98,6 @@ def test_what_goes_away_may_go_after_a_release_that_says_so():
     assert at_once[0] == "f has no parameter 'b'" and at_once[-1] == "g is gone"
 
 
-def test_what_goes_away_works_and_warns():
-    with pytest.warns(DeprecationWarning, match="renamed: b is called second now"):
-        assert renamed(1, b=2) == (1, 2)
-    with pytest.warns(DeprecationWarning, match=r"goes with 1\.2; use renamed"):
-        assert deprecated(1) == 1
-    with pytest.raises(TypeError, match="got 'second', and 'b', its former name"):
-        renamed(1, b=2, second=3)
-    assert renamed(1, 2) == (1, 2)
-
-
 def test_the_readme_is_short():
     assert README.count("\n") <= 120
 

@@ -218,6 +218,7 @@ def test_a_pointer_shows_token_position_and_weight(page, pattern, labels):
 
 
 def test_a_pointer_explains_dots_heads_and_bars(page):
+    settle(page)
     point(explored.dots(page, "joint").first)
     expect(tip(page, "joint")).to_contain_text(re.compile("position.*weight", re.S))
     point(head(page, "L1H1"))
@@ -468,6 +469,10 @@ def test_a_page_that_asks_for_something_is_heard(open_page, tmp_path, nobody, co
     page = open_page(path)
     assert page.evaluate(ASK, nobody) == "refused"  # nothing listens there
     assert nobody in requests
+    for _ in range(40):  # Firefox says so a little later
+        if complaints:
+            break
+        page.wait_for_timeout(50)
     complaints.clear()
     requests[:] = [url for url in requests if url != nobody]
 

@@ -60,7 +60,10 @@ def test_special_tokens_are_those_of_every_line_of_several(bundled, tmp_path):
 @pytest.mark.parametrize(
     "line,message",
     [
-        ("5 x 7", "some.ids, line 2: 'x' is not a token id; wanted whole numbers, one document a"),
+        (
+            "5 x 7",
+            "some.ids, line 2: 'x' is not a token id; wanted whole numbers, one document per",
+        ),
         ("5 -6", "line 2: '-6' is not a token id"),
         ("5 6.0", "line 2: '6.0' is not a token id"),
         ("5 ٦", "line 2: '٦' is not a token id"),

@@ -6332,13 +6332,6 @@ BREAKS = [
         "pass",
     ),
     Break(
-        "an sdist tells when its files were changed",
-        "tests/tools/dist.py",
-        "seconds",
-        "member.mtime",
-        "packed_again",
-    ),
-    Break(
         "after a figure no garbage is looked for any more",
         DRAW,
         "gc.enable()",

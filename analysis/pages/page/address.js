@@ -10,7 +10,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   sort: () => Object.keys(SORTS),
   only: () => Object.keys(ONLY),
   layer: () => ["all layers", ...d3.range(L).map(layer => `layer ${layer}`)],
-  kind: () => [ANY, ...Object.keys(KINDS).map(kind => `${kind} heads`)],
+  kind: () => [ANY, ...Object.values(KINDS).map(kind => kind[2])],
   guess: () => NTH.slice(0, made.classes ? made.classes.length : NTH.length),
   written: () => WRITTEN.filter(([, name]) => !name || made.writes[name]).map(([word]) => word),
   way: () => Object.keys(WAYS),

@@ -351,7 +351,7 @@ function paint() {
 
 function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
-  const counted = isCross ? say`${T} queries and ${S} keys` : `${T} ${data.unit}s`;
+  const counted = isCross ? say`${T} queries and ${S} keys` : say`a text of ${T} ${data.unit}s`;
   return say`${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
     say`no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places ` +
     say("and columns to 4,096, between the least and the greatest of their head: weights within ") +

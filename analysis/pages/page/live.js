@@ -266,7 +266,7 @@ function mask({name, label, options: {families, meanings}, box}) {
     family.value ? change({[name]: {family: family.value, meaning: meaning.value}}) : change({[name]: null})});
   const meaning = make("select", {id: "live-meaning", ariaLabel: say("What the mask does"),
                                   onchange: () => put({meaning: meaning.value})});
-  fill(family, [["", "none"], ...Object.keys(families).map(name => [name, name])], "");
+  fill(family, [["", say("none")], ...Object.keys(families).map(name => [name, name])], "");
   fill(meaning, Object.entries(meanings).map(([name, [label]]) => [name, label]), "weights");
   const values = make("span", {id: "live-values"}), curve = make("div", {id: "live-curve", role: "img"});
   box.append(family, values, meaning, curve);
