@@ -1,18 +1,7 @@
 """What goes away works, and says so: a name, and a parameter's name."""
 
 import pytest
-
-from minitx import deprecation
-
-
-@deprecation.renamed(b="second")
-def renamed(a, second=0):
-    return a, second
-
-
-@deprecation.deprecated("goes with 1.2; use renamed")
-def deprecated(a):
-    return a
+from going import deprecated, renamed
 
 
 def test_what_goes_away_works_and_warns():

@@ -5,13 +5,14 @@ import re
 import subprocess
 import sys
 
+import going
 import pytest
 import readme
 import rooms
 import surface
 
 import minitx
-from minitx import analysis, deprecation, weights
+from minitx import analysis, weights
 from minitx.families import FAMILIES
 
 ROOT = rooms.ROOT
@@ -77,20 +78,10 @@ def test_what_breaks_a_caller_is_noticed(noticed):
     assert lines == [*filter(None, [noticed])]
 
 
-@deprecation.renamed(b="second")
-def renamed(a, second=0):
-    return a, second
-
-
-@deprecation.deprecated("goes with 1.2; use renamed")
-def deprecated(a):
-    return a
-
-
 def test_what_goes_away_may_go_after_a_release_that_says_so():
     """A name, and a parameter's name."""
     before = {"f": ["a", "b="], "g": ["a"]}
-    marked = surface.of("f", renamed) | surface.of("g", deprecated)
+    marked = surface.of("f", going.renamed) | surface.of("g", going.deprecated)
     after = {"f": ["a", "second="]}
     assert marked == {"f": ["a", "second|b="], "g": ["deprecated", "a"]}
     assert surface.broken(before, marked) == surface.broken(marked, after) == []
