@@ -97,4 +97,7 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 dist: .venv/ready  ## the wheel and the sdist of a release, the same bytes each time, and their SHA256SUMS: dist/
 	$(BIN)/python tests/tools/dist.py
 
-.PHONY: dist report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench
+extras: .venv/ready  ## each extra alone, in an environment of its own, and what it is for; ARGS="live dask"
+	$(BIN)/python tests/tools/extras.py $(ARGS)
+
+.PHONY: dist extras report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench

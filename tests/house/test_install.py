@@ -14,9 +14,11 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from configparser import ConfigParser
 from pathlib import Path
 
 import dist
+import extras
 import pytest
 import rooms
 
@@ -114,6 +116,29 @@ def test_an_sdist_gives_the_same_wheel_and_itself(built, tmp_path):
     assert contents(again) == contents(wheel)
     assert again.read_bytes() == wheel.read_bytes()
     assert archived_again.read_bytes() == archive.read_bytes()
+
+
+def test_a_release_has_what_was_committed(tmp_path):
+    """Not what an earlier build has left, which setuptools would take along."""
+    checkout = tmp_path / "checkout"
+    for name in ("minitx/model.py", "build/lib/minitx/old.py"):
+        (checkout / name).parent.mkdir(parents=True)
+        (checkout / name).write_text("committed\n")
+    author = "-c", "user.name=a", "-c", "user.email=a@b.c"
+    run("git", "init", "--quiet", checkout, cwd=tmp_path)
+    run("git", "add", "minitx", cwd=checkout)
+    run("git", *author, "commit", "--quiet", "--message", "first", cwd=checkout)
+    (checkout / "minitx/model.py").write_text("not yet committed\n")
+    dist.export(checkout, tmp_path / "tree")
+    files = [path for path in (tmp_path / "tree").rglob("*") if path.is_file()]
+    assert [path.read_text() for path in files] == ["committed\n"]
+
+
+def test_each_extra_is_tried_alone():
+    settings = ConfigParser()
+    settings.read(rooms.ROOT / "setup.cfg", encoding="utf-8")
+    assert {*extras.USES} - {extras.NONE} == {*settings["options.extras_require"]}
+    assert {*extras.LARGE, *extras.FOR_ALL, *extras.NOT_MINITX} <= {*extras.USES}
 
 
 def contents(wheel):

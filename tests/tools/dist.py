@@ -2,8 +2,10 @@
 
     python tests/tools/dist.py [FOLDER]        writes them, and SHA256SUMS, into dist/
 
-SOURCE_DATE_EPOCH, if it is set, is the time of every file inside; else that of the last commit.
-setuptools keeps it in wheels alone, so the sdist is packed again: members in order, of nobody.
+They hold the last commit: what lies beside it in a checkout stays out, such as files of an earlier
+build, which setuptools takes along. SOURCE_DATE_EPOCH, if it is set, is the time of every file
+inside; else that of the commit. setuptools keeps it in wheels alone, so the sdist is packed again:
+members in order, of nobody.
 """
 
 import gzip
@@ -13,6 +15,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -22,13 +25,24 @@ SUMS = "SHA256SUMS"
 
 
 def main(folder):
-    """Build both, and say what they are."""
+    """Build both, and say what they are; their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = build(ROOT, folder, epoch())
+    with tempfile.TemporaryDirectory() as tree:
+        export(ROOT, tree)
+        files = build(tree, folder.resolve(), epoch())
     sums = "".join(f"{hashlib.sha256(x.read_bytes()).hexdigest()}  {x.name}\n" for x in files)
     (folder / SUMS).write_text(sums, encoding="utf-8")
     for file in files:
         print(f"{file} {file.stat().st_size / 1e6:.1f} MB")
+    return files
+
+
+def export(checkout, tree):
+    """Write the last commit of a checkout into a folder."""
+    command = ["git", "archive", "--format=tar", "HEAD"]
+    done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, check=True)
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(tree, filter="data")
 
 
 def epoch():

@@ -32,7 +32,7 @@ def in_blocks(text):
     """The lines of a document's blocks of code, each whole where it goes on with a backslash."""
     for block in re.findall(r"```.*?\n(.*?)```", text, re.S):
         whole = re.sub(r"\\\n\s*", "", block)
-        yield from re.findall(r"^(?:- run: )?(minitx .*)", whole, re.M)
+        yield from re.findall(r"^ *(?:- run: )?(minitx .*)", whole, re.M)
 
 
 def in_prose(text):

@@ -1,0 +1,61 @@
+"""The workflow of the page on CI: every step, as it stands, in a project that has what it says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rooms
+import yaml
+from safetensors.numpy import load_file, save_file
+
+from minitx import weights
+
+PAGE = (rooms.ROOT / "docs/pages/howto/ci.md").read_text(encoding="utf-8")
+WORKFLOW = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.S)[1])
+TEST = re.search(r"```\n(from minitx.testing .*?)```", PAGE, re.S)[1]
+STEPS = [step["run"] for step in WORKFLOW["jobs"]["parity"]["steps"] if "run" in step]
+INSTALLED, *TRIED = STEPS
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A model, what was recorded of it, and a test."""
+    shutil.copytree(weights.find("tiny-roberta"), tmp_path / "path/to/model")
+    recorded = rooms.ROOT / "tests/golden/parity/tiny-roberta.safetensors"
+    shutil.copy(recorded, tmp_path / "reference.safetensors")
+    (tmp_path / "test_parity.py").write_text(TEST, encoding="utf-8")
+    return tmp_path
+
+
+def run(step, project):
+    """The status of a step, and what it said."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    options = {"cwd": project, "env": os.environ | {"PATH": path}, "timeout": 200}
+    done = subprocess.run(step, shell=True, capture_output=True, text=True, check=False, **options)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_packages_are_those_that_the_steps_need():
+    assert INSTALLED == "pip install minitx pytest"
+    assert [step.split()[0] for step in TRIED] == ["minitx", "pytest"]
+
+
+def test_a_model_that_agrees_passes(project):
+    ended = {step: run(step, project) for step in TRIED}
+    assert {status for status, _ in ended.values()} == {0}, ended
+    assert "<testsuite" in (project / "parity.xml").read_text(encoding="utf-8")
+
+
+def test_a_model_that_was_changed_fails_and_the_point_is_named(project):
+    file = project / "path/to/model/model.safetensors"
+    tensors = load_file(file)
+    name = next(name for name in tensors if name.endswith("layer.2.attention.self.key.weight"))
+    tensors[name] = tensors[name] * 1.001
+    save_file(tensors, file, metadata={"format": "pt"})
+    for step in TRIED:
+        status, said = run(step, project)
+        assert status == 1 and "first difference: k.L2" in said, said
