@@ -5,11 +5,17 @@ A page works from disk and asks for nothing elsewhere: no font, no script, formu
 
 from pathlib import Path
 
+from minitx.analysis.pages import tokens
+
 STYLE = Path(__file__).parent / "page"
 SETTINGS = {
     "extensions": ["myst_nb", "minitx.lessons.mathml"],
     "html_theme": "furo",
-    "html_theme_options": {"top_of_page_buttons": []},
+    "html_theme_options": {
+        "top_of_page_buttons": [],
+        "light_css_variables": tokens.theme(tokens.LIGHT),
+        "dark_css_variables": tokens.theme(tokens.DARK),
+    },
     "html_static_path": [str(STYLE)],
     "html_css_files": ["page.css"],
     "html_math_renderer": "mathml",

@@ -17,7 +17,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine import files, language
 from ..machine.language import filled, translated
-from . import explore
+from . import explore, tokens
 from .packing import TINY
 
 STEPS = 4095  # of a coordinate, between the least and the greatest of its head
@@ -63,11 +63,12 @@ def page(atlas):
     names = translated(" and ").join(draw.printable(a.name) for a in atlases)
     parts["title"] = escape(filled("Atlas of {names}", names=names))
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
-    parts["style"] = "\n".join(map(_asset, STYLES))
+    parts["style"] = "\n".join([tokens.css(), *map(_asset, STYLES)])
     parts["data"] = explore.as_script({"runs": runs, "projections": projections})
     parts["language"] = language.current()
     parts["licences"] = escape(_asset("LICENCES.txt") + "\n" + _asset("three.licence.txt"))
-    parts["program"] = "\n".join(f"<script>{_asset(file)}</script>" for file in PROGRAM)
+    programs = tokens.script(), *map(_asset, PROGRAM)
+    parts["program"] = "\n".join(f"<script>{text}</script>" for text in programs)
     parts["translations"] = explore.as_script(explore.translations(parts["program"]))
     parts["arrays"] = "\n".join(_holder(name, text) for name, text in arrays.items())
     template = language.in_html(_asset("atlas.html"))

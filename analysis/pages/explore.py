@@ -26,7 +26,7 @@ from ..maths import factors, joint, joint_cosine, profiles
 from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
 from ..texts import words as of_words
-from . import attention, of_pictures, pushes, writers
+from . import attention, of_pictures, pushes, tokens, writers
 from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
@@ -515,11 +515,12 @@ def page(*runs, live=None, program=(), styles=(), body="", policy=None):
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live}
     rules = (POLICY | (policy or {})).items()
-    scripts = [f"<script>{_asset(file)}</script>" for file in (*PROGRAM, *program)]
+    programs = tokens.script(), *map(_asset, (*PROGRAM, *program))
+    scripts = [f"<script>{text}</script>" for text in programs]
     parts = {name: _asset(file) for name, file in ASSETS.items()}
     parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
-    parts["style"] = "\n".join(_asset(file) for file in (*STYLES, *styles))
+    parts["style"] = "\n".join([tokens.css(), *map(_asset, (*STYLES, *styles))])
     parts["language"] = language.current()
     parts["body"] = language.in_html(body)
     parts["translations"] = as_script(translations("".join(scripts)))

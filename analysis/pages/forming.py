@@ -11,7 +11,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine import files, language
 from ..maths import profiles
-from . import explore
+from . import explore, tokens
 
 STYLE, PROGRAM = "forming.css", ("language.js", "forming.js")
 DIGITS = 4  # that are kept of a number
@@ -28,7 +28,7 @@ def page(name, results, said):
     >>> "<script" in page("a training", results, ["It learns."])
     True
     """
-    parts = {"style": _asset(STYLE), "program": "\n".join(map(_asset, PROGRAM))}
+    parts = {"style": tokens.css() + _asset(STYLE), "program": "\n".join(map(_asset, PROGRAM))}
     title = language.filled("How positions form: {name}", name=name)
     parts["title"] = escape(draw.printable(title))
     parts["language"] = language.current()

@@ -7,7 +7,7 @@ from ..machine.language import translated
 SIGNS = {
     "yes": "✓",
     "partly": "◐",
-    "no": "✗",
+    "no": "○",
     "undecided": "?",
     "nothing": "∅",
     "pass": "✓",

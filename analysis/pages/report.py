@@ -17,12 +17,13 @@ from ..contract import registry, results
 from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
 from ..running import many, settings, single
-from . import glossary, overview, parts, published, story, themes, verdicts
+from . import glossary, overview, parts, published, story, themes, tokens, verdicts
 from .section import section
 
 EVERY = 2  # seconds at least between two pages of a report that is not done
 PAGE = Path(__file__).parent / "page"
 STYLE, PROGRAM = ((PAGE / f"report.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
+STYLE = tokens.css() + STYLE
 
 
 def make(model, name, out, options=(), resume=False, n_processes=1):

@@ -348,8 +348,8 @@ def test_a_hostile_text_comes_back_inert(client):
 
 
 def explore_scripts():
-    """Script elements of a page: its data, its translations, the libraries, its program."""
-    return 4 + len(explore.PROGRAM)
+    """Script elements: data, translations, libraries, colours, program."""
+    return 5 + len(explore.PROGRAM)
 
 
 # who may ask

@@ -4,10 +4,13 @@ Order: the pages; widths; what stays in view; letters; the policy; print.
 """
 
 import base64
+import io
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
@@ -126,6 +129,8 @@ def test_print_has_everything_and_no_list_of_sections(open_page, path):
 def test_a_picture_for_each_width_and_theme(open_page, path, width, dark):
     """Nothing is asked for and nothing complained about in any of them."""
     page = open_page(path, width, 900, dark)
+    turned = "invert(0.9) hue-rotate(180deg)" if dark else "none"
+    expect(page.locator("figure img").first).to_have_css("filter", turned)
     assert page.evaluate(BACKGROUND) == ("rgb(20, 20, 20)" if dark else "rgb(255, 255, 255)")
 
 
@@ -176,3 +181,15 @@ def test_no_value_is_broken_inside_a_word(open_page, path, width):
     page = open_page(path, width, 900)
     page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
     assert page.evaluate(BROKEN) == []
+
+
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # a picture needs a style in Firefox
+@pytest.mark.parametrize("what", ["figure img", ".thumbnail img"])
+def test_figures_are_dark_where_the_page_is(open_page, path, what):
+    """Not a white sheet on a black page: the ground of the picture is nearly the page's."""
+    page = open_page(path, 1280, 900, dark=True)
+    image = page.locator(what).first
+    image.scroll_into_view_if_needed()
+    pixels = imread(io.BytesIO(image.screenshot(caret="initial")))[..., :3]
+    assert np.median(pixels) < 0.15  # 0.1; 0.86 and 0.72 before
+    assert (pixels.mean(axis=-1) > 0.8).mean() < 0.1

@@ -430,41 +430,6 @@ def test_the_page_follows_the_readers_colours():
     assert "color-scheme: light dark" in report.STYLE
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "print"])
-def test_letters_stand_out(theme):
-    """Contrast of every colour of text against what it may stand on (WCAG 2: 4.5)."""
-    light, dark, *_, printed = re.findall(r":root \{(.*?)\}", report.STYLE, re.S)
-    block = {"light": light, "dark": dark, "print": printed}[theme]
-    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
-    pairs = [(name, "back") for name in ("text", "soft", "link", "yes", "partly", "no", "bad")]
-    pairs += [(name, f"{name}-back") for name in ("yes", "partly", "no", "bad")]
-    pairs += [("text", "card"), ("soft", "card")]
-    for letters, ground in pairs:
-        low, high = sorted(luminance(colours[name]) for name in (letters, ground))
-        assert (high + 0.05) / (low + 0.05) >= 4.5, (letters, ground)
-
-
-def test_report_film_and_explorable_page_share_their_colours():
-    """Text, its softer kind, grounds and lines, light and dark."""
-    folder = Path(report.__file__).parent / "page"
-    shared = "text", "soft", "back", "card", "line"
-    palettes = []
-    for name, form in ("report.css", "--{}: "), ("forming.css", "--{}: "), ("colours.js", '{}: "'):
-        text = (folder / name).read_text(encoding="utf-8")
-        colours = [
-            re.findall(rf"(?<!\w){form.format(x)}(#[0-9a-f]{{6}})", text)[:2] for x in shared
-        ]
-        palettes.append(colours)
-    assert palettes[0] == palettes[1] == palettes[2] and all(len(x) == 2 for x in palettes[0])
-
-
-def luminance(colour):
-    """Relative luminance of #rrggbb (WCAG 2)."""
-    channels = np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
 def test_a_thumbnail_is_small_has_no_words_or_ticks_and_is_the_same_every_time():
     def thumbnail(title, ticks=(0, 1)):
         with draw.style():
