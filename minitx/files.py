@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from .mapped import Mapped
 from .threads import spread
+from .weights.local import leads_out
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
@@ -72,6 +73,9 @@ def read_tensors(folder):
     if not isinstance(index, dict) or not all(isinstance(file, str) for file in index.values()):
         text = f"{folder / INDEX} has no weight_map from tensor names to file names"
         raise ValueError(text)
+    outside = {file for file in index.values() if leads_out(file)}
+    if outside:
+        raise ValueError(f"{INDEX} lists shards that lead out of {folder}: {listing(outside)}")
     missing = {file for file in index.values() if not (folder / file).is_file()}
     if missing:
         raise FileNotFoundError(

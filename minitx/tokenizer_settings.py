@@ -108,11 +108,17 @@ def _object(path):
 def _fields(value, name):
     """Fields of a token that is given as a text or as an object; name: of the token, for errors."""
     if isinstance(value, str):
-        return {"content": value, "special": True}
-    if not isinstance(value, dict) or not isinstance(value.get("content"), str):
+        value = {"content": value, "special": True}
+    content = value.get("content") if isinstance(value, dict) else None
+    if not _is_text(content):
         text = f"{name} is {value!r:.80}"
         raise ValueError(f"{text}; wanted a text, or an object with content")
-    return {"content": value["content"]} | {flag: value[flag] for flag in FLAGS if flag in value}
+    return {"content": content} | {flag: value[flag] for flag in FLAGS if flag in value}
+
+
+def _is_text(value):
+    """Whether a value is a text without halves of characters (lone surrogates)."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def named_tokens(folder, settings):

@@ -287,10 +287,15 @@ def shards(folder):
 
 def inside(name):
     """A file's name; raises ValueError for one that leads out of its folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+    if leads_out(name):
         raise ValueError(f"{name!r} leads out of its folder")
     return name
+
+
+def leads_out(name):
+    """Whether the name of a file, as another file gives it, leads out of its folder."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name
 
 
 def faults(folder, recorded, verify):

@@ -532,6 +532,18 @@ def test_shards_are_one_model_and_a_lost_one_is_named(tmp_path):
         minitx.load(tmp_path)
 
 
+def test_an_index_reads_no_file_outside_of_its_folder(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (shards(folder) / "part-1.safetensors").rename(tmp_path / "part-1.safetensors")
+    path = folder / "model.safetensors.index.json"
+    for outside in ("../part-1.safetensors", str(tmp_path / "part-1.safetensors")):
+        path.write_text(path.read_text().replace("part-1.safetensors", outside))
+        with pytest.raises(ValueError, match=f"shards that lead out of .*: {outside}"):
+            minitx.load(folder)
+        path.write_text(path.read_text().replace(outside, "part-1.safetensors"))
+
+
 def test_an_index_that_promises_too_much(tmp_path):
     shards(tmp_path, extra={"transformer.extra": "part-0.safetensors"})
     message = "lists tensors that their shards lack: transformer.extra"

@@ -6355,4 +6355,16 @@ BREAKS = [
         "'invert(.9) hue-rotate(180deg)'",
         "'none'",
     ),
+    Break(
+        "an index reads shards outside of its folder",
+        "minitx/files.py",
+        "leads_out(file)",
+        "False",
+    ),
+    Break(
+        "a special token may be half of a character",
+        "minitx/tokenizer_settings.py",
+        "not _is_text(content)",
+        "not isinstance(content, str)",
+    ),
 ]
