@@ -37,6 +37,9 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 fuzz: .venv/ready  ## ten thousand damaged folders, ten minutes on two cores; ARGS="--cases 1000 --seed 2", ARGS="--case 4711"
 	$(BIN)/python tests/tools/fuzz.py $(ARGS)
 
+fuzz-inputs: .venv/ready  ## ten thousand damaged texts, pictures, records, states and requests; ARGS="--only pairs"
+	$(BIN)/python tests/tools/fuzz_inputs.py $(ARGS)
+
 endurance: .venv/ready  ## random threads, forks and interrupts, two minutes; ARGS="--minutes 120 --share 0.3"
 	$(BIN)/python tests/tools/endurance.py $(ARGS)
 
@@ -100,4 +103,4 @@ dist: .venv/ready  ## the wheel and the sdist of a release, the same bytes each 
 extras: .venv/ready  ## each extra alone, in an environment of its own, and what it is for; ARGS="live dask"
 	$(BIN)/python tests/tools/extras.py $(ARGS)
 
-.PHONY: dist extras report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench
+.PHONY: dist extras report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz fuzz-inputs endurance killed golden parity bench

@@ -110,7 +110,7 @@ class Runs:
     def writers(self, request, name, place):
         """Who wrote the guesses at one place of the run of that name: what a page shows."""
         requests = self.requests(request)
-        if name not in requests:
+        if name not in [*requests]:  # of a request: it may be anything
             raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         options = {"edits": self.edits(requests[name])}

@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from minitx.files import one_line
 from minitx.points import POINTS, name_of, text_of
 
 from ..machine import files
@@ -74,12 +75,14 @@ def read_file(path):
                 raise ValueError(f"{path} is not a reference file; minitx record writes them")
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except SafetensorError as error:
-        raise ValueError(f"{path} is truncated or not a safetensors file: {error}") from None
+        raise ValueError(
+            f"{path} is truncated or not a safetensors file: {one_line(error)}"
+        ) from None
     try:
         about = about_of(header[ENTRY])
         return from_tensors(tensors, about)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}; record it again") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read: {one_line(error)}; record it again") from None
 
 
 def about_of(text):

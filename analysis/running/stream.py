@@ -28,8 +28,8 @@ from ..machine import files, progress
 from . import executor, passes, together
 
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
-# what reading a broken .npz raises
-DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
+# what reading a broken .npz or .json raises
+DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, RecursionError, zipfile.BadZipFile)
 
 
 class Run:

@@ -77,6 +77,7 @@ COLUMNS = ("Question", "Best Answer"), ("text",)
 LABEL = "label"  # the same for --label
 # characters: a longer cell has a quote that is never closed
 CELL = LONGEST
+LISTED = 300  # letters of the names of columns that a message shows
 ARTICLE = re.compile(r"= [^=].* =")  # a section's title has more signs
 
 
@@ -219,11 +220,17 @@ def _csv(path, column, label, choice):
             if row and choice.takes():
                 yield _row(header, row, names, label, f"{path.name}, row {number}")
         if number == 1:
-            raise ValueError(f"{path.name!r} has no rows below its header: {', '.join(header)}")
+            raise ValueError(f"{path.name!r} has no rows below its header: {_listed(header)}")
     except csv.Error as error:
         raise ValueError(
             f"{path.name!r} is not a .csv file: line {rows.line_num}: {error}"
         ) from None
+
+
+def _listed(header):
+    """The names of columns in one line, whatever they hold."""
+    text = ", ".join(header)[:LISTED]
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _check_header(header, names, path):
@@ -231,7 +238,7 @@ def _check_header(header, names, path):
     doubled = [name for name in names if header.count(name) > 1]
     if doubled:
         raise ValueError(
-            f"{path.name!r} has more than one column {doubled[0]!r}; available: {', '.join(header)}"
+            f"{path.name!r} has more than one column {doubled[0]!r}; available: {_listed(header)}"
         )
 
 
@@ -239,7 +246,7 @@ def _row(header, row, names, label, where):
     """A row of a table as a Record; raises ValueError unless it has as many cells as the header."""
     if len(row) != len(header):
         raise ValueError(
-            f"{where}: {len(row)} cells, but the header has {len(header)}: {', '.join(header)}"
+            f"{where}: {len(row)} cells, but the header has {len(header)}: {_listed(header)}"
         )
     cells = dict(zip(header, row))
     return Record(" ".join(cells[name] for name in names).strip(), cells.get(label), where)
@@ -321,7 +328,7 @@ def _columns(header, column, label, where):
             what = f"no column {', '.join(map(repr, missing))}"
         raise ValueError(
             f"{where}: {what}; name the text's with --column, the label's with --label; "
-            f"available: {', '.join(header) or 'none'}"
+            f"available: {_listed(header) or 'none'}"
         )
     if not label and LABEL in header and LABEL not in names:
         label = LABEL

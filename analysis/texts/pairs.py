@@ -67,7 +67,7 @@ def _pair(line, where):
         source, target = record["source"], record.get("target")
         links = tuple(_link(link, source, target) for link in record.get("links", ()))
         is_text = isinstance(source, str) and isinstance(target, str | None)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{where} is not a pair ({error}); {WANTED}") from None
     if not (is_text and source):
         raise ValueError(f"{where} is not a pair; {WANTED}")
@@ -81,5 +81,5 @@ def _link(link, source, target):
     """One link; raises ValueError for characters that are not there."""
     (first, end), (source_first, source_end) = link
     if not (0 <= first < end <= len(target) and 0 <= source_first < source_end <= len(source)):
-        raise ValueError(f"link {link} is of characters that are not there")
+        raise ValueError(f"link {link!r:.80} is of characters that are not there")
     return (first, end), (source_first, source_end)

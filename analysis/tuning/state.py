@@ -4,10 +4,9 @@ import json
 import time
 from dataclasses import dataclass
 
-from safetensors import SafetensorError, safe_open
+from minitx.training.saved import pack_state, read_state, record_of_state
 
 from ..machine.files import as_json, write
-from .tensors import packed
 from .training import text_of
 
 STATE = "state.safetensors"
@@ -34,7 +33,7 @@ class Folder:
         """Replaces the state."""
         record = {"settings": self.settings, "steps": training.done}
         record |= {"losses": training.losses, "curve": training.curve}
-        write(self.path / STATE, packed(self.arrays(training), "state", as_json(record)))
+        write(self.path / STATE, pack_state(self.arrays(training), as_json(record)))
 
     def arrays(self, training):
         """{name: array} of all that changes: tensors, running means."""
@@ -53,14 +52,9 @@ class Folder:
         path = self.path / STATE
         if not path.is_file():
             return False
-        try:
-            with safe_open(path, "np") as file:
-                record = json.loads(file.metadata()["state"])
-                self.same(record["settings"])
-                for name, x in self.arrays(training).items():
-                    x[...] = file.get_tensor(name)
-        except (SafetensorError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is not a saved training state: {error}") from None
+        record = record_of_state(path)
+        self.same(record["settings"])
+        read_state(path, self.arrays(training))
         training.optimizer.steps = record["steps"]
         training.losses = record["losses"]
         training.curve = [tuple(point) for point in record["curve"]]

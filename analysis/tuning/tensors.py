@@ -168,10 +168,5 @@ def save_checkpoint(checkpoint, out):
         if name != "config.json" and source.is_file():
             shutil.copyfile(source, out / name)
     write(out / "config.json", json.dumps(settings, indent=2, sort_keys=True) + "\n")
-    write(out / "model.safetensors", packed(checkpoint.tensors, "format", "pt"))
-
-
-def packed(arrays, key, text):
-    """The bytes of a safetensors file with one entry beside its arrays: always the same."""
-    whole = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
-    return save(whole, metadata={key: text})
+    whole = {name: np.ascontiguousarray(x) for name, x in checkpoint.tensors.items()}
+    write(out / "model.safetensors", save(whole, metadata={"format": "pt"}))

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from minitx import weights
+from minitx.files import read_json
 
 from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
 from ..contract.registry import Experiment
@@ -23,6 +24,7 @@ from ..texts import formats
 from . import batches, state, tensors, training
 
 RECORD, CURVE = "tune.json", "tune.svg"
+FORMAT = 1  # of the record
 TABLES = "W_pos", "W_rel"  # what says where a token stands
 
 
@@ -176,14 +178,17 @@ def finished(out, stated):
 
 
 def record_in(out):
-    """The record of a run that has ended."""
-    return json.loads((out / RECORD).read_text(encoding="utf-8"))
+    """The record of a run that has ended. Raises ValueError for a file that is none."""
+    record = read_json(out / RECORD)
+    if "settings" not in record or record.get("format") != FORMAT:
+        raise ValueError(f"{out / RECORD} is not the record of a tuning of format {FORMAT}")
+    return record
 
 
 def finish(checkpoint, run, place):
     """Write the checkpoint, the record and the curve; the state is not needed any more."""
     tensors.save_checkpoint(checkpoint, place.path)
-    record = {"format": 1, "settings": place.settings, "targets": "nats", "losses": run.losses}
+    record = {"format": FORMAT, "settings": place.settings, "targets": "nats", "losses": run.losses}
     record |= {"held_out": [dict(zip(("step", "loss"), point)) for point in run.curve]}
     record |= {"learned": [training.text_of(key) for key in run.optimizer.arrays]}
     with draw.style():

@@ -6,6 +6,7 @@ FOLDER/train.json                                           settings, and the lo
 FOLDER/state.safetensors                                    until the end: where to go on
 """
 
+import hashlib
 import json
 import os
 import time
@@ -13,8 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
+from ..files import one_line, read_json
 
 STATE, RECORD = "state.safetensors", "train.json"
 FORMAT = 1  # of train.json, also of one that names none
@@ -58,9 +62,8 @@ class Folder:
     def save(self, loop):
         """Replaces the state."""
         record = {"settings": self.settings, "steps": loop.done, "losses": loop.losses}
-        text = json.dumps(record)
         self.path.mkdir(parents=True, exist_ok=True)
-        write(self.path / STATE, save(state_of(loop), metadata={"state": text}))
+        write(self.path / STATE, pack_state(state_of(loop), json.dumps(record)))
 
     def take_up(self, loop):
         """Puts the saved state into the Loop; there may be none.
@@ -70,15 +73,10 @@ class Folder:
         path = self.path / STATE
         if not path.is_file():
             return
-        try:
-            with safe_open(path, "np") as file:
-                record = json.loads(file.metadata()["state"])
-                self.same(record["settings"])
-                loop.place(record["steps"])
-                for name, x in state_of(loop).items():
-                    x[...] = file.get_tensor(name)
-        except (SafetensorError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is not a saved training state: {error}") from None
+        record = record_of_state(path)
+        self.same(record["settings"])
+        loop.place(record["steps"])
+        read_state(path, state_of(loop))
         loop.optimizer.steps, loop.losses = record["steps"], record["losses"]
 
     def same(self, settings):
@@ -105,10 +103,23 @@ class Folder:
         path = self.path / RECORD
         if not path.is_file():
             return None
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         if (format_ := record.get("format", FORMAT)) != FORMAT:
             raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
+        for name, is_right in RIGHT.items():
+            if not is_right(record.get(name)):
+                raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
         return record
+
+
+RIGHT = {  # what a record has, and whether it is of the right kind
+    "settings": lambda x: isinstance(x, dict) and isinstance(x.get("config"), dict),
+    "snapshots": lambda x: isinstance(x, list) and all(type(step) is int for step in x),
+    "losses": lambda x: isinstance(x, list) and all(type(loss) is float for loss in x) and x != [],
+}
+
+
+# --- the state
 
 
 def state_of(loop):
@@ -119,6 +130,45 @@ def state_of(loop):
     for part, arrays in means.items():
         state |= {f"{part}.{name}": x for name, x in arrays.items()}
     return state
+
+
+def pack_state(arrays, text):
+    """The bytes of a safetensors file with a record, as JSON, and the sha256 of all it holds."""
+    whole = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
+    digest = digest_of(text, whole, whole.get)
+    return save(whole, metadata={"state": text, "sha256": digest})
+
+
+def record_of_state(path):
+    """The record in a file of `pack_state`. Raises ValueError unless all of it is as it was."""
+    try:
+        with safe_open(path, "np") as file:
+            given = file.metadata() or {}
+            if given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor):
+                return json.loads(given["state"])
+    except (SafetensorError, KeyError) as error:
+        raise ValueError(f"{path} is not a saved training state: {one_line(error)}") from None
+    raise ValueError(f"{path} is not a saved training state any more: its sha256 differs")
+
+
+def digest_of(text, names, array_of):
+    """sha256 of a text and of arrays with their names; array_of: one array at a time."""
+    sha256 = hashlib.sha256(text.encode())
+    for name in sorted(names):
+        x = array_of(name)
+        sha256.update(f"{name} {x.dtype.str} {x.shape}\n".encode())
+        sha256.update(x)
+    return sha256.hexdigest()
+
+
+def read_state(path, arrays):
+    """Puts what a file holds into arrays {name: array}."""
+    with safe_open(path, "np") as file:
+        for name, x in arrays.items():
+            x[...] = file.get_tensor(name)
+
+
+# --- files
 
 
 def write(path, content):

@@ -458,3 +458,21 @@ def test_the_command_trains(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["snapshots"] == [0, 1, 4]
     assert commands.run_command(words) == 2
     assert "holds a training" in capsys.readouterr().err
+
+
+def test_the_record_of_a_training_is_checked(tmp_path):
+    minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
+    path = tmp_path / saved.RECORD
+    record = json.loads(path.read_text())
+    for name, wrong in {"losses": ["x"], "snapshots": [None], "settings": {}}.items():
+        path.write_text(json.dumps(record | {name: wrong}))
+        with pytest.raises(ValueError, match=f"train.json is damaged: '{name}' is"):
+            minitx.History.from_folder(tmp_path)
+
+
+def test_a_state_whose_numbers_have_changed_is_refused(interrupted):
+    path = interrupted / saved.STATE
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ValueError, match="is not a saved training state any more: its sha256"):
+        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)

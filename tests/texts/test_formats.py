@@ -394,3 +394,10 @@ def test_standard_input_that_is_closed_is_said(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match="standard input is closed; give a file in place of -"):
         formats.files("-")
+
+
+def test_names_of_columns_stand_in_one_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a\x1bb,c\u202ed\n1,2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"available: a\\x1bb, c\\u202ed$"):
+        [*formats.records(str(path))]
