@@ -25,6 +25,9 @@ from . import executor, passes, stream
 # documents of the two runs, or so many times what an experiment needs at least; with fewer than 8
 # some look at all documents of which they else take a few
 FEW, MORE = 8, 24
+# what shipping takes, as benchmarks/scale.py and benchmarks/workers.py measured it: seconds of a
+# worker and of the client for a document, and bytes a second that come back
+WORKER, CLIENT, RATE = 1.6e-3, 0.8e-3, 78e6
 
 
 class Stage(NamedTuple):
@@ -56,6 +59,7 @@ class Cost(NamedTuple):
     sent: float  # bytes to workers
     returned: float  # bytes back
     kept: float  # bytes that this process holds at the end
+    calls: float  # documents that all sums measure, each a message to a worker and back
     memory: float  # bytes of a process that measured one document at a time
     weights: float  # of these, bytes of weights: mapped, once for all workers of a machine
 
@@ -138,7 +142,7 @@ def extrapolated(few, more, documents, memory=0.0, weights=0.0):
     """The Cost of N documents from two Measured runs."""
     ahead = documents - more.documents
     apart = more.documents - few.documents
-    seconds = sent = returned = kept = 0.0
+    seconds = sent = returned = kept = calls = 0.0
     for what, stage in more.stages.items():
         before = few.stages[what].n if what in few.stages else stage.n
         n = stage.n + ahead * (stage.n - before) / apart  # a stage may read each, or a few of them
@@ -146,9 +150,10 @@ def extrapolated(few, more, documents, memory=0.0, weights=0.0):
         sent += n * stage.sent
         returned += n * stage.returned
         kept += n * stage.kept
+        calls += n
     slope = max(more.rest - few.rest, 0.0) / apart
     fixed = max(more.rest - more.documents * slope, 0.0)
-    moved = sent, returned, kept, memory, weights
+    moved = sent, returned, kept, calls, memory, weights
     return Cost(documents, more.documents, seconds, documents * slope, fixed, *moved)
 
 
@@ -165,7 +170,19 @@ def weights_of(model):
 
 def seconds_with(cost, workers):
     """Seconds of the whole run; reading goes on beside measuring, and one process does it."""
-    return max(cost.seconds / workers, cost.reading) + cost.fixed
+    if workers == 1:  # then nothing is shipped
+        return cost.seconds + cost.fixed
+    return max(of_workers(cost) / workers, of_client(cost)) + cost.fixed
+
+
+def of_workers(cost):
+    """Seconds of all workers together: measuring, and taking documents in and giving results."""
+    return cost.seconds + cost.calls * WORKER
+
+
+def of_client(cost):
+    """Seconds of the process that reads, ships and adds up, with its scheduler."""
+    return cost.reading + cost.calls * CLIENT + cost.returned / RATE
 
 
 # --- as text
@@ -175,13 +192,15 @@ LINES = (
     "{documents} documents, {workers}: {whole}",
     "  measuring: {per_document} s a document on one thread here, {seconds} of one worker's time",
     "  reading and adding up, in one process: {reading} beside that; {fixed} whatever their number",
+    "  shipping, where there are several workers: {of_workers} of their time, {of_client} of that "
+    "process",
     "  memory of a worker: {memory} at most, {weights} of them weights, which the workers of one "
     "machine share",
     "  memory of the process that adds up: {kept} more, for what is kept of each",
     "  moved: {sent} to the workers, {returned} back; beside that the weights, once to each "
     "machine",
 )
-LIMIT = "  reading is the limit: more than {n} workers bring nothing"
+LIMIT = "  the one process is the limit: more than {n} workers bring nothing"
 UNKNOWN = (
     "learnt from {measured} documents on this machine as it is now. Not known: how fast other "
     "machines and a network are, longer or shorter documents further on, whether the text holds so "
@@ -195,11 +214,13 @@ def says(cost, workers):
     values["per_document"] = f"{cost.seconds / max(cost.documents, 1):.3g}"
     values["whole"] = duration(seconds_with(cost, workers))
     values |= {name: duration(getattr(cost, name)) for name in ("seconds", "reading", "fixed")}
+    values["of_workers"] = duration(of_workers(cost) - cost.seconds)
+    values["of_client"] = duration(of_client(cost) - cost.reading)
     for name in ("memory", "weights", "kept", "sent", "returned"):
         values[name] = size(getattr(cost, name))
     lines = [filled(line, **values) for line in LINES]
-    if cost.reading > cost.seconds / workers:
-        lines.append(filled(LIMIT, n=max(1, int(cost.seconds / cost.reading))))
+    if workers > 1 and of_client(cost) > of_workers(cost) / workers:
+        lines.append(filled(LIMIT, n=max(1, int(of_workers(cost) / of_client(cost)))))
     return "\n".join([*lines, filled(UNKNOWN, measured=cost.measured)])
 
 

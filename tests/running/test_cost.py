@@ -24,7 +24,10 @@ def test_stages_grow_with_the_documents_or_do_not():
     assert (expected.sent, expected.returned, expected.kept) == (80 * 1504, 15040, 4 * 1504)
     assert (expected.memory, expected.weights) == (7.0, 3.0)
     assert cost.seconds_with(expected, 1) == 3008 + 10
-    assert cost.seconds_with(expected, 1000) == 500 + 10  # reading is the limit
+    assert expected.calls == 1504
+    client = 500 + 1504 * cost.CLIENT + 15040 / cost.RATE
+    assert cost.seconds_with(expected, 1000) == client + 10  # the client is the limit
+    assert cost.seconds_with(expected, 2) == (3008 + 1504 * cost.WORKER) / 2 + 10
     assert "more than 6 workers bring nothing" in cost.says(expected, 1000)
     assert "bring nothing" not in cost.says(expected, 2)
 
