@@ -142,8 +142,9 @@ def check_batch(cfg, tokens, valid=None, types=None):
     tokens = np.atleast_2d(tokens)
     if valid is None:
         valid = np.ones(tokens.shape, bool)
-    valid = np.atleast_2d(whole_numbers("valid", valid, 2, kinds="iub")).astype(bool)
-    _check_shape("valid", valid, tokens)
+    else:
+        valid = np.atleast_2d(whole_numbers("valid", valid, 2, kinds="iub")).astype(bool)
+        _check_shape("valid", valid, tokens)
     types = _check_types(cfg, tokens, types)
     return Batch(tokens, valid, types)
 

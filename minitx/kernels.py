@@ -6,6 +6,8 @@ work is spread over threads (threads.py). Each kernel has its plain float64 twin
 letters: see model.py.
 """
 
+import functools
+import inspect
 import math
 
 import numpy as np
@@ -16,6 +18,8 @@ from .threads import even_step, product_step, spread
 # rounding.
 TILE = 1 << 17  # elements at most: with far fewer, threads wait for Python's lock too often
 MULTIPLICATIONS = 1 << 24  # of attention's products at most, or those of one head or text
+
+einsum = inspect.unwrap(np.einsum)  # without the wrapper that looks through the arguments in Python
 
 
 def empty_feature_major(shape, dtype):
@@ -40,7 +44,7 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     *others, D = x.shape
     M = W.shape[1]
     rows = x.reshape(-1, D)
-    y = np.empty((M, len(rows)), x.dtype)
+    y = np.empty((M, rows.shape[0]), x.dtype)
 
     def chunk(i, j):
         np.matmul(W.T[i:j], rows.T, out=y[i:j])
@@ -53,23 +57,21 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
 
 def matmul_heads(a, b):  # [B H T d], [B G d S] -> [B H T S]
     """a b for every text and head; several consecutive heads may share theirs of b."""
-    shape = *a.shape[:-1], b.shape[-1]
-    out = np.empty(shape, a.dtype)
+    B, H, T, _ = a.shape
+    G, S = b.shape[1], b.shape[-1]
+    out = np.empty((B, H, T, S), a.dtype)
     left, right, result = a, b, out
-    G = b.shape[1]
-    if a.shape[1] != G:
+    if H != G:
         left = by_group(a, G)
         right = by_group(b, G)
         result = by_group(out, G)
-    if len(a) == 1:  # the threads share the heads of a single text, or else the texts
+    if B == 1:  # the threads share the heads of a single text, or else the texts
         left, right, result = left[0], right[0], result[0]
 
     def chunk(i, j):
         np.matmul(left[i:j], right[i:j], out=result[i:j])
 
-    n_multiplications = left[0].size * right.shape[-1]
-    step = max(1, MULTIPLICATIONS // n_multiplications)
-    spread(chunk, len(left), step)
+    spread(chunk, left.shape[0], MULTIPLICATIONS // (left[0].size * S))
     return out
 
 
@@ -95,14 +97,13 @@ def mean_and_inverse_std(x, eps):  # [B T D] -> [B T], [B T]
     D = x.shape[-1]
     mean = np.add.reduce(x, -1) / D
     centred = x - mean[..., None]
-    variance = np.einsum("...d,...d->...", centred, centred) / D
+    variance = einsum("...d,...d->...", centred, centred) / D
     return mean, 1.0 / np.sqrt(variance + eps)
 
 
 def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T D]
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
-    out = empty_feature_major(x.shape, x.dtype)
-    np.subtract(x, mean[..., None], out=out)
+    out = x - mean[..., None]
     out *= scale[..., None]
     out *= w
     if b is not None:
@@ -112,7 +113,7 @@ def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T 
 
 def inverse_rms(x, eps):  # [B T D] -> [B T]
     """RMSNorm's number per token: 1/sqrt(mean of squares + eps)."""
-    square = np.einsum("...d,...d->...", x, x) / x.shape[-1]
+    square = einsum("...d,...d->...", x, x) / x.shape[-1]
     return 1.0 / np.sqrt(square + eps)
 
 
@@ -138,11 +139,18 @@ def capped_(x, cap):
     return x
 
 
+@functools.lru_cache(maxsize=8)
+def row_of_ones(n, dtype):
+    """By which a product takes sums of rows; all layers of a pass have the same one."""
+    return np.ones(n, dtype)
+
+
 def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (no key visible) becomes zeros."""
     S = x.shape[-1]
     rows = x.reshape(-1, S, copy=False)
-    ones = np.ones(S, x.dtype)
+    n_rows = rows.shape[0]
+    ones = row_of_ones(S, x.dtype)
 
     def chunk(i, j):
         scores = rows[i:j]
@@ -160,5 +168,5 @@ def softmax_(x):  # [... S]
             total[total == 0] = 1.0
         np.divide(e, total[:, None], out=scores)
 
-    spread(chunk, len(rows), even_step(len(rows), max(1, TILE // S)))
+    spread(chunk, n_rows, even_step(n_rows, TILE // S))
     return x

@@ -47,14 +47,14 @@ def token_numbers(cfg, batch, key_valid):  # -> [B T]
     """
     T = batch.tokens.shape[1]
     cached = key_valid[:, :-T].sum(axis=1, keepdims=True)
-    return cached + np.cumsum(takes_position(cfg, batch), axis=1) - 1
+    return cached + takes_position(cfg, batch).cumsum(axis=1) - 1
 
 
 def key_numbers(numbers, key_valid):  # -> [B S]
     """The same for all keys, as a user's mask sees them: those of the batch, and of any cache."""
     if numbers.shape == key_valid.shape:
         return numbers
-    return np.cumsum(key_valid, axis=1) - 1
+    return key_valid.cumsum(axis=1) - 1
 
 
 def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None without a table

@@ -97,14 +97,16 @@ def even_step(n, most):
     """How long each chunk of range(n) is, at most `most`: all threads are done together."""
     if n <= most:
         return n
-    n_turns = math.ceil(n / (most * count()))
-    return math.ceil(n / (n_turns * count()))
+    most = max(1, most)
+    n_threads = count()
+    n_turns = math.ceil(n / (most * n_threads))
+    return math.ceil(n / (n_turns * n_threads))
 
 
 def product_step(rows, W):  # [N D], [D M]
     """How many of the M output features of rows W are computed in one call."""
     D, n_features = W.shape
-    n_rows = len(rows)
+    n_rows = rows.shape[0]
     step = n_features
     if W.size > PIECE:
         step = even_step(n_features, PIECE / D)
@@ -152,13 +154,14 @@ class Chunks:
 
 
 def spread(work, n, step):
-    """work(i, j) for the chunks i:j of range(n), `step` long, on all threads.
+    """work(i, j) for the chunks i:j of range(n), `step` long but at least 1, on all threads.
 
     A single chunk is done here and has all threads of BLAS to itself. Raises the chunks' first
     error, an interrupt before any other.
     """
     if n <= step:  # every product of one row but that with the vocabulary: no calls but its own
         return work(0, n) if n else None
+    step = max(1, step)
     chunks = Chunks(work, n, step)
     n_threads = count()
     if n_threads == 1:

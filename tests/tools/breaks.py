@@ -229,7 +229,7 @@ BREAKS = [
     Break(
         "padding on the left takes positions",
         POSITIONS,
-        "cached + np.cumsum(takes_position(cfg, batch), axis=1) - 1",
+        "cached + takes_position(cfg, batch).cumsum(axis=1) - 1",
         "cached + np.arange(batch.tokens.shape[1]) + 0 * takes_position(cfg, batch)",
     ),
     Break(
@@ -313,8 +313,8 @@ BREAKS = [
     Break(
         "sample variance instead of population variance",
         KERNELS,
-        'np.einsum("...d,...d->...", centred, centred) / D',
-        'np.einsum("...d,...d->...", centred, centred) / (D - 1)',
+        'einsum("...d,...d->...", centred, centred) / D',
+        'einsum("...d,...d->...", centred, centred) / (D - 1)',
     ),
     Break(
         "epsilon is added to the deviation",
@@ -937,8 +937,8 @@ BREAKS = [
     Break(
         "cached positions begin anew",
         POSITIONS,
-        "cached + np.cumsum(takes_position(cfg, batch), axis=1)",
-        "np.cumsum(takes_position(cfg, batch), axis=1)",
+        "cached + takes_position(cfg, batch).cumsum(axis=1)",
+        "takes_position(cfg, batch).cumsum(axis=1)",
     ),
     Break(
         "the cache loses what it held when it grows",
@@ -2051,7 +2051,7 @@ BREAKS = [
     Break(
         "RMSNorm takes a mean off",
         KERNELS,
-        'np.einsum("...d,...d->...", x, x) / x.shape[-1]',
+        'einsum("...d,...d->...", x, x) / x.shape[-1]',
         "x.var(-1)",
     ),
     Break(
@@ -6384,5 +6384,35 @@ BREAKS = [
         "analysis/texts/formats.py",
         "letter if letter.isprintable() else ascii(letter)[1:-1]",
         "letter",
+    ),
+    Break(
+        "sums of squares pass through the wrapper of einsum",
+        KERNELS,
+        "inspect.unwrap(np.einsum)",
+        "np.einsum",
+    ),
+    Break(
+        "each softmax makes its own ones",
+        KERNELS,
+        "functools.lru_cache(maxsize=8)",
+        "(lambda f: f)",
+    ),
+    Break(
+        "products of a text larger than a chunk have chunks of no length",
+        THREADS,
+        "step = max(1, step)",
+        "pass",
+    ),
+    Break(
+        "softmax of more keys than a tile has divides by zero",
+        THREADS,
+        "most = max(1, most)",
+        "pass",
+    ),
+    Break(
+        "an array with gaps is changed in a copy that is lost",
+        "minitx/activations.py",
+        "flat.flags.owndata",
+        "False",
     ),
 ]
