@@ -105,7 +105,8 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
     """
     experiment = registry.of_model(experiment, model)
     part, stated = _stated(experiment, model, name, options)
-    with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
+    resumable = stream.resumable(out, experiment.name, settings.key(stated), resume)
+    with blas.one_thread_of_blas(), resumable as run:
         arrays = finished(experiment, stated, out) if resume else None
         if not arrays:
             arrays = experiment.run(part, run, **stated["options"])

@@ -17,6 +17,7 @@ import minitx
 from minitx import analysis, threads, weights
 from minitx.analysis import commands
 from minitx.analysis.contract import registry, results, wording
+from minitx.analysis.drawing import draw
 from minitx.analysis.running import single
 from minitx.text import Wrapped
 
@@ -219,6 +220,13 @@ def threads_seen(model, run=None, *, seed: int = 0):
     return {"threads": [threads.count(), threads.blas_functions(_fblas)[0]()]}
 
 
+def empty_figure(arrays):
+    """A figure with empty axes."""
+    figure = draw.figure(1, 1)
+    figure.subplots()
+    return figure
+
+
 @pytest.fixture
 def two_threads(monkeypatch):
     """An experiment that counts threads, where both have two."""
@@ -226,7 +234,7 @@ def two_threads(monkeypatch):
     before = [count() for count, _ in pairs]
     for _, limit in pairs:
         limit(2)
-    counting = registry.Experiment(threads_seen, "How many?", draw=None)
+    counting = registry.Experiment(threads_seen, "How many?", draw=empty_figure)
     monkeypatch.setitem(registry.EXPERIMENTS, "threads-seen", counting)
     yield lambda: [count() for count, _ in pairs]
     for (_, limit), n in zip(pairs, before):
@@ -241,6 +249,18 @@ def test_products_have_one_thread_while_an_experiment_runs(two_threads, bundled,
     assert two_threads() == [2, 2]
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # the user's choice
     assert analysis.run("threads-seen", bundled).arrays["threads"].tolist() == [2, 2]
+
+
+def test_products_have_one_thread_where_files_are_written(
+    two_threads, bundled, monkeypatch, tmp_path
+):
+    """As a report does in the caller's own process."""
+    if two_threads() != [2, 2]:
+        pytest.skip("this BLAS cannot be asked")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    outcome = single.produce(registry.get("threads-seen"), bundled, "x", {}, tmp_path)
+    assert outcome.result["threads"].tolist() == [1, 1]
+    assert two_threads() == [2, 2]
 
 
 def test_a_model_with_other_weights_gives_other_numbers(result, bundled):
