@@ -5,11 +5,11 @@ positions were moved and nothing followed, and the model lacks nothing that the 
 """
 
 import functools
-import textwrap
 
 import numpy as np
 
 from ..drawing import draw
+from ..machine import language
 
 KIND = "nothing"  # the verdict, and the result that says why
 
@@ -41,12 +41,14 @@ def words(result):
     return what, why
 
 
+def sentence(reason):
+    """What there is nothing of, and why, as a sentence in the current language."""
+    return language.filled("There is {reason}.", reason=language.label(reason))
+
+
 def says(result):
     """The sentence of a result with nothing; None of any other."""
-    if KIND not in result:
-        return None
-    text = str(result[KIND])
-    return f"{text[0].upper()}{text[1:]}."
+    return sentence(str(result[KIND])) if KIND in result else None
 
 
 def figure(result):
@@ -57,7 +59,7 @@ def figure(result):
     axes = empty.subplots()
     axes.set_axis_off()
     style = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.5, draw.literal(textwrap.fill(str(result[KIND]), 70)), **style)
+    axes.text(0.5, 0.5, draw.literal(draw.wrapped(str(result[KIND]), 70)), **style)
     return empty
 
 

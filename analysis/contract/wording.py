@@ -31,7 +31,7 @@ def labelled(number):
 def sentence(answer):
     """An Answer as one sentence."""
     if answer.verdict == nothing.KIND:
-        return f"{answer.measure.capitalize()}: {answer.value}."
+        return nothing.sentence(f"{answer.measure}: {answer.value}")
     verdict = translated(answer.verdict.capitalize())
     parts = {"verdict": verdict, "measure": answer.measure, "value": answer.value}
     return filled(

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import io
 import re
+import textwrap
 import threading
 import warnings
 from functools import partial
@@ -202,7 +203,20 @@ def translate(picture):
         if not getattr(axis, "has_tokens", False):
             _translate_ticks(axis)
     for words in picture.findobj(Text):
-        words.set_text(language.label(words.get_text()))
+        if not getattr(words, "has_tokens", False):
+            words.set_text(language.label(words.get_text()))
+
+
+def of_tokens(shown):
+    """A text or an axis that shows tokens of a text, which no language translates."""
+    shown.has_tokens = True
+    return shown
+
+
+def wrapped(text, width):
+    """A label in the current language, in lines of so many letters; of half as many wide ones."""
+    said = language.label(text)
+    return textwrap.fill(said, width if said == text else width // 2)
 
 
 def _translate_ticks(axis):

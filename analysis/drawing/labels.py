@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from . import fonts
+from . import draw, fonts
 
 RADII = 3.2, 7, 12, 18, 25, 33, 42, 52, 63, 75, 90, 110  # from the point to the label
 DIRECTIONS = np.array(  # a label at a corner first, then beside its point, then above it
@@ -51,14 +51,14 @@ def _write(axes, text, point, offset, radius, style):
         line = {"arrowstyle": "-", "linewidth": 0.4, "color": style["color"], "alpha": 0.6}
         style = style | {"arrowprops": line | {"shrinkA": 0, "shrinkB": 2}}
     beside = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 4}
-    label = axes.annotate(text, point, offset, **beside, **style)
+    label = draw.of_tokens(axes.annotate(text, point, offset, **beside, **style))
     label.set_in_layout(False)  # the panel stays as large as it was measured
     return label
 
 
 def _half_of_size(axes, text, fontsize, scale):
     """Half the width and height of a text, in points: [2]."""
-    measured = axes.text(0, 0, text, fontsize=fontsize)
+    measured = draw.of_tokens(axes.text(0, 0, text, fontsize=fontsize))
     fonts.cover(measured)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from ")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import draw
 from .panels import Part
 from .sentences import Names, tell
 
@@ -59,7 +60,8 @@ class Maps(Part):
     """Rows of maps; those with one scale share a colour bar, at the right if it is the only one.
 
     columns, rows: what names the columns and rows of each map: a result, or a function of them; ""
-    for their numbers. heading: a template, above them; so are xlabel and ylabel.
+    for their numbers. has_tokens: the columns are tokens of a text. heading: a template, above
+    them; so are xlabel and ylabel.
     """
 
     paint: None = None
@@ -69,6 +71,7 @@ class Maps(Part):
     ylabel: object = "layer"
     columns: object = ""
     rows: object = ""
+    has_tokens: bool = False
     heading: object = ""
     needs: str = ""  # the result without which there is nothing to draw
 
@@ -115,6 +118,8 @@ class Maps(Part):
             if turn is not None:
                 write(axes, values, limits["vmax"], turn)
             _tick(axes.set_xticks, values.shape[1], self.columns, names, rotation=90)
+            if self.has_tokens:
+                draw.of_tokens(axes.xaxis)
             _tick(axes.set_yticks, values.shape[0], self.rows, names)
             axes.tick_params(length=0)
             axes.set_title(tell(each.title, names))

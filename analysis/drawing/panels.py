@@ -218,6 +218,8 @@ def bars(*by_name, levels=(), ticks=None, null=None, legend=draw.ABOVE, **labels
         if ticks is not None:
             words = [str(word) for word in names.value(ticks)]
             axes.set_xticks(range(n), words, rotation=90 * _are_crowded(words))
+            if ticks == "pieces":
+                draw.of_tokens(axes.xaxis)
         _label(axes, r, labels)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(**legend)
@@ -309,7 +311,7 @@ def token_ticks(set_ticks, pieces, most=None, **style):
     step = 1 if most is None else -(-len(labels) // most)
     set_ticks(range(0, len(labels), step), labels[::step], **style)
     axis = "xaxis" if set_ticks.__name__ == "set_xticks" else "yaxis"
-    getattr(set_ticks.__self__, axis).has_tokens = True  # which are not translated
+    draw.of_tokens(getattr(set_ticks.__self__, axis))
 
 
 def stream_layers(axes, n):

@@ -188,11 +188,18 @@ def of_places(name):
         return [draw.label(x) for x in r[f"{name}_pieces"][-LONG:]]
 
     title = f"the largest {TITLES[name]}, by the place that they read"
-    shown = {"columns": words, "rows": labels, "xlabel": "", "ylabel": "", "height": 3.3}
+    shown = {
+        "columns": words,
+        "has_tokens": True,
+        "rows": labels,
+        "xlabel": "",
+        "ylabel": "",
+        "height": 3.3,
+    }
     return maps(Map(parts, title, Scale("logits")), needs=name, **shown)
 
 
-TITLES = {"heads": "heads", "cross_heads": "cross-attention"}
+TITLES = {"heads": "heads", "cross_heads": "cross-attention heads"}
 BY_HEAD = Scale("logits", _largest_head)
 
 register(

@@ -340,7 +340,7 @@ def plot(r):
         _draw_note(parts[n], r)
     figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=5, borderpad=0)
     meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
-    figure.supxlabel(draw.literal(meanings), fontsize=10)
+    draw.of_tokens(figure.supxlabel(draw.literal(meanings), fontsize=10))
     draw.measure(figure)  # labels find their places in panels that have their size
     for i, stage in np.ndindex(n, 2):
         _label_points(planes[i][stage], r, i, stage)

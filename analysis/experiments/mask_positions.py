@@ -18,7 +18,7 @@ from minitx import forward
 
 from ..contract import Asks, Of, Provided, Without, options, register, verdict
 from ..drawing import Rows, When, draw, token_ticks
-from ..machine.language import filled, translated
+from ..machine.language import filled, label, translated
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables
 from ..running.stream import UNSAVED
@@ -153,6 +153,13 @@ def _conditions(plan):
 def _name(mask, meaning):
     """linear(low=0.1) as weights."""
     return f"{masks.words(mask)} as {meaning}"
+
+
+def _named(name, is_best):
+    """The name of a condition in the current language, in which meanings keep their names."""
+    mask, as_, meaning = name.partition(" as ")
+    named = filled("{mask} as {meaning}", mask=mask, meaning=meaning) if as_ else label(name)
+    return filled("best found: {mask}", mask=named) if is_best else named
 
 
 def _off(positions):
@@ -370,14 +377,15 @@ def plot(r):
 
 def _maps(figure, r):
     """The mask, attention without it, and attention under each of its meanings."""
-    panels = [("mask", str(r["shown"]), r["mask"]), ("no mask", "softmax(s)", r["unmasked"])]
-    for name, pattern in zip(r["meanings"], r["effective"]):
-        panels.append((name, masks.MEANINGS[name].says, pattern))
+    names = [label("mask"), label("no mask"), *r["meanings"]]
+    formulas = [str(r["shown"]), "softmax(s)"]
+    formulas += [label(masks.MEANINGS[name].says) for name in r["meanings"]]
+    panels = [*zip(names, formulas, [r["mask"], r["unmasked"], *r["effective"]])]
     columns = -(-len(panels) // 2)
     grid = figure.subplots(2, columns, squeeze=False, sharex=True, sharey=True)
     for axes, (name, formula, values) in zip(grid.flat, panels):
         image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(f"{name}\n{formula}", fontsize=10)
+        draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))  # meanings: names
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     _label_tokens(grid, r["pieces"])
@@ -408,8 +416,7 @@ def _bars(axes, r):
     axes.axvline(r["loss_null"], **null)
     null = {"color": draw.GREY, "linestyle": "--", "label": "null: the same positions, no mask"}
     axes.axvline(r["loss_off"], **null)
-    labels = [f"best found: {name}" if name == r["best"] else name for name in names]
-    axes.set_yticks(y, labels)
+    axes.set_yticks(y, [_named(name, name == r["best"]) for name in names.tolist()])
     axes.set_xlabel(
         "mean loss (nats per token; whiskers: 95 % of bootstraps over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"

@@ -7,7 +7,6 @@ waves. What makes no sense in a model is left out, and said. n models, L layers,
 """
 
 import re
-import textwrap
 from functools import partial
 from typing import Annotated
 
@@ -297,7 +296,7 @@ def _draw_if_measured(axes, r, i, reasons, paint):
     if row is not None:
         paint(axes, r, row)
         return
-    words = draw.literal(textwrap.fill(str(r[reasons][i]), 24))
+    words = draw.literal(draw.wrapped(str(r[reasons][i]), 24))
     style = {"ha": "center", "va": "center", "fontsize": 10, "color": draw.GREY}
     axes.text(0.5, 0.5, words, transform=axes.transAxes, **style)
     axes.set_yticks([])

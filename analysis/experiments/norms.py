@@ -11,6 +11,7 @@ import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
 from ..drawing import Bar, When, bars, draw, row
+from ..machine import language
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
 from ..running.stream import UNSAVED
@@ -263,10 +264,12 @@ register(
     draw=row(
         _draw_norms,
         bars(
-            _bar(0, "norm", draw.ORANGE),
-            _bar(1, "direction", draw.SKY),
+            _bar(0, "norm alone", draw.ORANGE),
+            _bar(1, "direction alone", draw.SKY),
             _bar(2, "both", draw.GREY),
-            ticks=lambda r: [str(name).replace(" ", "\n", 1) for name in r["sources"]],
+            ticks=lambda r: [
+                language.label(str(name)).replace(" ", "\n", 1) for name in r["sources"]
+            ],
             null="null: places shuffled",
             ylabel="R² of the place, held out",
             ylim=(None, 1.02),

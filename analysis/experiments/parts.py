@@ -272,7 +272,7 @@ def _draw_in_layers(axes, r):
         axes.barh(y + shift, share, 0.38, color=color, label=label)
         for place, x, n in zip(y + shift, share, r[name]):
             axes.text(x + 1, place, f"{x:.1f}" if n else "none", va="center", fontsize=10)
-    axes.set_yticks(y, [part.replace(" projections", "\nprojections") for part in r["parts"]])
+    axes.set_yticks(y, [draw.wrapped(str(part), 12) for part in r["parts"]])
     axes.invert_yaxis()
     axes.set(xlabel="share (%)", xlim=(0, 100))
     axes.legend(**draw.ABOVE | {"ncols": 1})

@@ -172,6 +172,7 @@ register(
             xlabel=[When("restored_by_encoder", "source: "), "place"],
             ylabel="stream before layer",
             columns=words,
+            has_tokens=True,
             needs="restored_by_places",
         ),
     ),

@@ -160,7 +160,8 @@ def plot(r):
     image = axes.imshow(shade, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (i, j), p in np.ndenumerate(shade):
         color = "white" if p > 0.55 else "black"
-        axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=10, color=color)
+        style = {"ha": "center", "va": "center", "fontsize": 10, "color": color}
+        draw.of_tokens(axes.text(j, i, cells[i][j], **style))
     token_ticks(axes.set_yticks, r["here"])
     axes.set_xticks(range(columns), headings)
     axes.xaxis.tick_top()

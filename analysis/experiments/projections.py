@@ -6,7 +6,6 @@ each is for. As controls, W_Q and W_K are turned together, which changes no prod
 heads get the keys and values of the next head. N documents, T tokens, L layers, W ways.
 """
 
-import textwrap
 from dataclasses import replace
 from functools import partial
 
@@ -174,7 +173,7 @@ def _draw_ways(axes, r):
         axes.barh(place, rise, 0.7, color=color, xerr=ends, capsize=3)
         axes.text(max(high, 0), place, f"  {rise:+z.2f}", va="center")
     axes.axvline(0, color="black", linewidth=0.7)
-    axes.set_yticks(y, [textwrap.fill(str(name), 16) for name in r["ways"]])
+    axes.set_yticks(y, [draw.wrapped(str(name), 16) for name in r["ways"]])
     axes.invert_yaxis()
     axes.set(xlim=(min(0, r["intervals"].min()), 1.2 * max(r["intervals"].max(), 0.01)))
     axes.set(xlabel=f"change of the {r['predicts']} (nats per token)", title="in all layers")

@@ -8,7 +8,6 @@ the source's and the target's. n steps; the letters of the axes are in LETTERS.
 
 import itertools
 import re
-import textwrap
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ NOT_MADE, OUTPUT = "one-hot", "encoder's output"
 BIAS = "pos_bias"  # comes from no box: from the distances of tokens
 STREAM = "resid_"  # how the names of the stream's points begin
 ADDED = "pos_embed", "type_embed"  # to the rows of the words
+OF_PIECES = "pieces", "ids", "shifted right"  # boxes in which a text's own pieces stand
 ABREAST = "q", "k", "v"  # three arrows from one box
 WIDE, HIGH = 0.94, 0.78  # of a row of boxes; a column is 1 wide, the next row 1 below
 SHOWN = 3  # pieces and ids written in a box
@@ -365,7 +365,10 @@ def _draw_box(axes, r, i, corner, wide):
         return
     shape = f"[{r['axes'][i]}]  {r['shapes'][i]}"
     axes.text(x + wide - 0.02, y + 0.2, shape, ha="right", **font)
-    axes.text(x + 0.02, y + 0.56, draw.literal(str(r["meanings"][i])), color="#444444", **font)
+    meaning = draw.literal(str(r["meanings"][i]))
+    means = axes.text(x + 0.02, y + 0.56, meaning, color="#444444", **font)
+    if r["names"][i] in OF_PIECES:
+        draw.of_tokens(means)
 
 
 def _draw_sides(axes, r, rows):
@@ -400,7 +403,7 @@ def _draw_letters(axes, r, most):
             sizes.setdefault(letter, {})[size] = True  # stacks may differ
     meanings = LETTERS | (LETTERS_OF_TWO if "S" in r else {})
     lines = [f"{x} = {' and '.join(sizes[x])}: {meanings[x]}" for x in LETTERS if x in sizes]
-    lines += ["", *textwrap.wrap(str(r["trained"]), 44)]
+    lines += ["", draw.wrapped(str(r["trained"]), 44)]
     axes.text(0, most - 1, "\n".join(lines), fontsize=10, va="bottom", linespacing=1.6)
 
 

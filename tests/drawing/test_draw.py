@@ -52,7 +52,8 @@ def test_names_at_ticks_are_translated_however_they_are_set():
         categories.plot(["output", "layer 3"], [0, 1])
         function.xaxis.set_major_formatter(lambda x, i: "positions")
         tokens.set_xticks([0], ["position"])
-        tokens.xaxis.has_tokens = True
+        draw.of_tokens(tokens.xaxis)
+        draw.of_tokens(tokens.text(0, 0, "word"))
         texts = {*re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))}
-    assert {"入力", "7", "出力", "第3層", "位置", "position"} <= texts
+    assert {"入力", "7", "出力", "第3層", "位置", "position", "word"} <= texts
     assert not texts & {"input", "output", "layer 3", "positions"}

@@ -3,9 +3,11 @@
 import json
 import pkgutil
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import untranslated
 from analysis_models import H, L
 from matplotlib.legend import Legend
 from matplotlib.text import Text
@@ -90,6 +92,29 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
         assert draw.svg(figure).endswith("</svg>\n")
         assert not cut_off(figure)
         assert not too_small(figure)
+
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_figure_is_in_japanese(name, kind, outcomes):
+    """Titles, axes, legends, ticks and what is written inside; names and tokens stay."""
+    assert untranslated.words(registry.get(name), outcomes[name, kind]) == []
+
+
+def test_words_that_are_left_in_english_are_found():
+    def untold(arrays):
+        """A figure with a word at a tick, in a legend and in a panel that no catalogue has."""
+        figure = draw.figure(3, 2)
+        axes = figure.subplots()
+        axes.plot([0, 1], label="layer 3, quokka")
+        axes.set(xticks=[0, 1], xticklabels=["wombat", "L0H3"], title="W_K, head(1,4)")
+        axes.text(0, 0, "echidna")
+        draw.of_tokens(axes.text(0, 1, "bilby"))
+        axes.legend()
+        return figure
+
+    in_english = untranslated.words(replace(registry.get("positions"), draw=untold), {})
+    assert {*in_english} == {"第3層, quokka", "wombat", "echidna"}
 
 
 @pytest.mark.parametrize("name", registry.EXPERIMENTS)

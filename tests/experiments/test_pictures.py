@@ -11,6 +11,7 @@ import numpy as np
 import planted_patches
 import pytest
 import tiny
+import untranslated
 
 import minitx
 from minitx import analysis
@@ -29,6 +30,15 @@ planted = planted_patches.model
 def measured(name, **options):
     """What an experiment gives of the model with planted answers."""
     return registry.OF_PICTURES[name].run(planted(), **options)
+
+
+@pytest.mark.parametrize("name", registry.OF_PICTURES)
+def test_every_figure_of_pictures_is_in_japanese(name):
+    experiment = registry.OF_PICTURES[name]
+    names = {option.name for option in experiment.options}
+    few = {"documents": max(4, experiment.least_documents), "shuffles": 5}
+    result = measured(name, **{key: n for key, n in few.items() if key in names})
+    assert untranslated.words(experiment, result) == []
 
 
 def test_waves_in_two_directions_come_back():

@@ -360,7 +360,7 @@ def test_places_that_enter_every_layer_are_not_injected(name):
 def test_where_nothing_tells_places_nothing_can_be_moved():
     result = analysis.run("dial", planted_places.none())
     assert result.answer.verdict == "nothing" and result.answer.measure == "nothing to move"
-    assert result.says == "Nothing to move: no mechanism tells this model places."
+    assert result.says == "There is nothing to move: no mechanism tells this model places."
     assert wording.sentence(result.answer) == result.says
     assert "nothing to move" in result.svg
     assert result.numbers == {}

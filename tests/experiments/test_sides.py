@@ -10,6 +10,7 @@ from itertools import pairwise
 import encoder_decoders
 import numpy as np
 import pytest
+import untranslated
 
 import minitx
 from minitx import analysis
@@ -117,6 +118,13 @@ def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
         assert f"; wanted {' or '.join(sides.of(experiment))} (--side {side} is read by " in text
         readers = {"encoder": "positions", "both": "parts"}
         assert readers.get(side, "attention") in text
+
+
+@pytest.mark.parametrize("name", ["attribute", "circuit", "patch", "shapes"])
+def test_figures_of_both_sides_are_in_japanese(bart, name):
+    experiment = analysis.EXPERIMENTS[name]
+    result = analysis.run(name, bart, side="both", **options(experiment))
+    assert untranslated.words(experiment, result.arrays) == []
 
 
 @pytest.mark.parametrize("name", analysis.EXPERIMENTS)

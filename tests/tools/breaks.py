@@ -6415,4 +6415,16 @@ BREAKS = [
         "flat.flags.owndata",
         "False",
     ),
+    Break(
+        "a label that is cut into lines stays in English",
+        DRAW,
+        "language.label(text)",
+        "text",
+    ),
+    Break(
+        "tokens written in a figure are translated",
+        DRAW,
+        "not getattr(words, 'has_tokens', False)",
+        "True",
+    ),
 ]
