@@ -13,6 +13,7 @@ from minitx.analysis import commands
 from minitx.analysis.machine import language
 from minitx.analysis.machine.files import write
 from minitx.analysis.pages import glossary
+from minitx.names import others_of
 
 from .gallery import plain, prose
 
@@ -21,6 +22,8 @@ PACKAGES = {  # package -> what it is for
     "minitx.circuits": "Which component did it: logits, heads and circuits, beside chance.",
     "minitx.analysis": "The experiments, from Python.",
     "minitx.weights": "Names to folders: bundled checkpoints, downloads.",
+    "minitx.names": "What other libraries call the [points](points.md): a table is there.",
+    "minitx.testing": "For tests of your own, without torch: [an example](../howto/ci.md).",
 }
 PARTS = {  # what public functions give or take -> where it is defined
     "minitx": (
@@ -43,11 +46,16 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.analysis.contract.registry.Answer",
         "minitx.analysis.contract.registry.Experiment",
     ),
-    "minitx.weights": (),
 }
 OF_RUN = (
     "Each experiment has options of its own: they are on its page of the "
     "[gallery](../gallery/index.md). Those of `positions`:"
+)
+ELSEWHERE = (
+    "N stands for the layer. Of Hugging Face transformers it is the output of a module whose name "
+    "ends so, in one family or another; N includes the name of the list of layers, as in "
+    "`encoder.layer.3`. [`point_of`](minitx.names.md) gives the point of such a name. Axes and "
+    "scales may differ: [coming from TransformerLens](../howto/transformerlens.md)."
 )
 WIDTH = 100  # columns of the help of commands
 
@@ -78,7 +86,7 @@ def package_page(package, about):
     for name, value in every.items():
         lines.append(f"| [`{name}`](#{name}) | {prose(first_line(value))} |")
     entries = [entry(name, value) for name, value in every.items()]
-    if PARTS[package]:
+    if package in PARTS:
         entries.append("## What they hold")
         entries += [entry(name, located(name)) for name in PARTS[package]]
     table = "\n".join(lines)
@@ -124,7 +132,18 @@ def points_page():
         "source."
     )
     table = "\n".join(lines)
-    return f"# Points of a forward pass\n\n{about}\n\n{table}\n"
+    page = f"# Points of a forward pass\n\n{about}\n\n{table}\n\n"
+    return f"{page}## What other libraries call them\n\n{ELSEWHERE}\n\n{elsewhere()}\n"
+
+
+def elsewhere():
+    """The points that have a name in another library, with all of these."""
+    rows = ["| point | TransformerLens | transformers |", "|---|---|---|"]
+    for point in minitx.POINTS:
+        cells = ["<br>".join(f"`{name}`" for name in names) for names in others_of(point)]
+        if any(cells):
+            rows.append(f"| `{point}` | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 def commands_page():

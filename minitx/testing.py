@@ -4,6 +4,8 @@ from os import PathLike
 
 from .arrays import Model
 
+__all__ = ["assert_parity"]
+
 
 def assert_parity(
     model: Model | str | PathLike[str],

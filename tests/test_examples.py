@@ -9,7 +9,7 @@ import pytest
 import rooms
 
 import minitx
-from minitx import analysis, circuits, weights
+from minitx import analysis, circuits, names, testing, weights
 
 MATHS = "minitx.analysis.maths"
 # function -> the package its example needs, which minitx does not install
@@ -69,7 +69,7 @@ def functions(module):
     }
 
 
-PACKAGES = minitx, circuits, analysis, weights
+PACKAGES = minitx, circuits, analysis, names, testing, weights
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda p: p.__name__)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.names import MODULES
+from minitx.names import MODULES, layer_of
 
 BY_HEADS = ("q", "k", "v", "z")
 STACKS = ("encoder", "decoder")
@@ -117,13 +117,16 @@ def watch(model, seen):
             for what, x in statistics(module, args[0]).items():
                 seen.setdefault(key(f"{begins}{ends[1]}_{what}", layer), x)
 
+    rows = MODULES
+    if any(type(module).__name__.endswith("RotaryEmbedding") for module in model.modules()):
+        rows = [row for row in MODULES if row.after not in ("q", "k")]  # turned behind the modules
     for name, module in model.named_modules():
         side = "decoder" if "decoder" in name or not is_pair(model) else "encoder"
-        for end, *ends in MODULES:
-            if match := re.search(rf"(?:^|\.)(?:{end})$", name):
-                layer = int(match[1]) if match.groups() else None
+        for row in rows:
+            if (layers := layer_of(row, name)) is not None:
+                given = side, (row.before, row.after), *(layers or [None])
                 module.register_forward_hook(
-                    lambda m, args, out, given=(side, ends, layer): hook(m, args, out, *given)
+                    lambda m, args, out, given=given: hook(m, args, out, *given)
                 )
 
 

@@ -16,6 +16,10 @@ URL = re.compile(r"[a-z][a-z0-9+.:-]+://")
 TAGS = "ETag", "etag", "md5Hash", "Content-MD5", "content_md5", "Digest", "crc32c", "sha256"
 TIMES = "Last-Modified", "LastModified", "last_modified", "updated", "mtime"
 BLOCK = 1 << 16  # bytes
+EXTRA = "'minitx[remote]'"
+# kind of store -> the package that fsspec reads it with
+PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs"}
+PACKAGES |= {"az": "adlfs", "http": EXTRA, "https": EXTRA}
 
 
 def is_url(place):
@@ -127,14 +131,12 @@ def _connected(place):
         )
     try:
         from fsspec.core import url_to_fs
-    except ImportError:
-        text = f"{place!r} is a URL; to read it: pip install 'minitx[remote]'"
-        raise ValueError(text) from None
-    try:
+
         return url_to_fs(place)
-    except ImportError as error:  # fsspec says which package
-        kinds = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs"}
-        kinds |= {"az": "adlfs", "http": "aiohttp", "https": "aiohttp"}
-        package = kinds.get(place.rpartition("://")[0].rpartition("::")[2])
+    except ImportError as error:  # of fsspec, or of what it needs for this kind of store
+        package = PACKAGES.get(place.rpartition("://")[0].rpartition("::")[2])
+        if package == EXTRA or error.name:  # a module that is not there
+            text = f"{place!r} is a URL; to read it: pip install {EXTRA}"
+            raise ValueError(text) from None
         command = f"; to read it: pip install {package}" if package else ""
         raise ValueError(f"{place!r} needs another package: {error}{command}") from None

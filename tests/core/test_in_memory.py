@@ -1,6 +1,7 @@
 """A model of the reference library in memory, here of objects that have the methods it has."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import weights
-from minitx.names import point_of
+from minitx.names import others_of, point_of
 from minitx.parameters import parameters
 
 
@@ -161,6 +162,20 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_other_libraries_are_points(name):
     assert point_of(name) == NAMES[name]
+
+
+@pytest.mark.parametrize("point", minitx.POINTS)
+def test_a_point_is_found_by_every_name_it_has_elsewhere(point):
+    hooks, ends = others_of(point)
+    modules = [re.sub(r"(^|\.)N\.", r"\1h.7.", end) for end in ends]
+    for name in [*(hook.replace(".N.", ".7.") for hook in hooks), *modules]:
+        assert point_of(name) == ((point, 7) if "7" in name else point)
+
+
+def test_what_others_call_a_point_is_asked_of_points():
+    assert all(all(others_of(point)) for point in ("q", "mlp_out", "embed", "ln_final"))
+    with pytest.raises(ValueError, match="'Q' is no point; wanted one of minitx.POINTS"):
+        others_of("Q")
 
 
 @pytest.mark.parametrize("name", ["blocks.1.hook_foo", "transformer.h.0.attn.c_attn", "q", ""])

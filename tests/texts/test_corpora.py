@@ -94,8 +94,23 @@ def test_a_missing_package_is_named_with_its_command(tmp_path, monkeypatch):
         wanted = rf"'{name}' is .*; to read it: pip install 'minitx\[{extra}\]'"
         with pytest.raises(ValueError, match=wanted):
             texts(str(tmp_path / name))
-    with pytest.raises(ValueError, match=r"is a URL; .*pip install 'minitx\[remote\]'"):
+    for place in ("https://127.0.0.1/a.txt", "s3://bucket/a.txt"):
+        with pytest.raises(ValueError, match=r"is a URL; .*pip install 'minitx\[remote\]'"):
+            texts(place)
+
+
+def test_what_a_kind_of_store_needs_is_named_where_only_fsspec_is_there(monkeypatch):
+    """The hub's package brings fsspec along, without what reads the web."""
+    core = pytest.importorskip("fsspec.core")
+
+    def refuse(place):
+        raise ImportError(f"{place} needs something")
+
+    monkeypatch.setattr(core, "url_to_fs", refuse)
+    with pytest.raises(ValueError, match=r"is a URL; to read it: pip install 'minitx\[remote\]'$"):
         texts("https://127.0.0.1/a.txt")
+    with pytest.raises(ValueError, match=r"another package: .*; to read it: pip install s3fs$"):
+        texts("s3://bucket/a.txt")
 
 
 # folders and globs

@@ -6427,4 +6427,22 @@ BREAKS = [
         "not getattr(words, 'has_tokens', False)",
         "True",
     ),
+    Break(
+        "a URL of the web names a package of fsspec's in place of minitx's extra",
+        REMOTE,
+        "package == EXTRA or error.name",
+        "error.name",
+    ),
+    Break(
+        "a module that carries no point of its own is taken for one",
+        "minitx/names.py",
+        "layer is not None and module.after in POINTS",
+        "layer is not None",
+    ),
+    Break(
+        "the layer of a hook is always 0",
+        "minitx/names.py",
+        "HOOKS[hook], int(match[1])",
+        "HOOKS[hook], 0",
+    ),
 ]

@@ -36,7 +36,11 @@ NONE = "none"
 LIMIT = 1200  # seconds of a command
 FEW = "--documents 4 --tokens 32 --out out"
 READ = f"minitx run profiles tiny-roberta {FEW} --text "
-CUT = "from minitx.text import Tokenizer; print(Tokenizer({!r}, {!r}).encode({!r}))"
+CUT = """
+from pathlib import Path
+from minitx.text import Tokenizer
+print(Tokenizer(Path({!r}), {!r}).encode({!r}))
+"""
 SERVED = """
 import subprocess, sys, urllib.request
 command = "minitx", "serve", "tiny-gpt2", "--port", "0", "--no-browser"

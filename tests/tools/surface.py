@@ -17,7 +17,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-MODULES = "minitx", "minitx.analysis", "minitx.circuits", "minitx.weights"
+MODULES = (
+    *("minitx", "minitx.analysis", "minitx.circuits", "minitx.names"),
+    *("minitx.testing", "minitx.weights"),
+)
 RELEASED = Path(__file__).with_name("released.json")
 GOES = "deprecated"  # before the parameters of what goes away
 
