@@ -116,7 +116,12 @@ def _options():
 MASK = Change(
     "mask",
     None,
-    Control("mask", "Mask by distance", options=_options()),
+    Control(
+        "mask",
+        "Mask by distance",
+        note="Makes tokens count less, the farther away they are.",
+        options=_options(),
+    ),
     _parse,
     _says,
     _edits,

@@ -98,7 +98,13 @@ def _silent_layers(changes, n_heads):
 HEADS = Change(
     "heads_off",
     (),
-    Control("heads", "off", GROUP, words=("switch {} off", "switch {} on again")),
+    Control(
+        "heads",
+        "off",
+        GROUP,
+        note="What a head, or a layer, would write is left out.",
+        words=("switch {} off", "switch {} on again"),
+    ),
     partial(validation.heads, "heads_off"),
     _says_heads,
     _edits_heads,

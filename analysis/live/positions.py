@@ -158,7 +158,12 @@ def _nothing(changes, place, before):
 POSITIONS = Change(
     "positions",
     "on",
-    Control("choice", "Positions", options=[(name, kind.label) for name, kind in KINDS.items()]),
+    Control(
+        "choice",
+        "Positions",
+        note="Where the model is told that tokens stand.",
+        options=[(name, kind.label) for name, kind in KINDS.items()],
+    ),
     _parse,
     _says,
     _edits,

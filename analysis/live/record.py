@@ -16,6 +16,7 @@ class Control(NamedTuple):
     label: str  # of layers with {} for the layer; of heads the word behind the name of a head
     group: str = ""  # the legend of the box that it shares with others; "": a box of its own
     title: str = ""  # shown by the pointer
+    note: str = ""  # one line below it
     options: object = ()  # of a choice: pairs (value, label); of a mask: its families and meanings
     bounds: tuple = ()  # of a number or slider: least, most (of a number None: any), step (1)
     usual: object = None  # of a number: what it starts with
@@ -62,7 +63,9 @@ class Change(NamedTuple):
 
 def translated_texts(control):
     """The texts of a control in the current language."""
-    texts = {name: language.label(control[name]) for name in ("label", "group", "title", "unit")}
+    texts = {
+        name: language.label(control[name]) for name in ("label", "group", "title", "note", "unit")
+    }
     texts["words"] = [language.translated(words) for words in control["words"]]
     if isinstance(control["options"], tuple | list):
         texts["options"] = [(value, language.label(label)) for value, label in control["options"]]

@@ -87,6 +87,7 @@ def test_every_view_is_drawn_with_its_axes(page, pattern, labels):
     heads = page.get_by_role("listbox", name="Heads").get_by_role("option")
     expect(heads).to_have_count(L * H)
     expect(view(page, "heads").locator("image")).to_have_count(L * H)
+    settle(page)
     # not a node for each cell
     expect(view(page, "matrix").locator("svg").last.locator("image")).to_have_count(1)
     assert page.locator(".plot *").count() < 3000
@@ -153,7 +154,9 @@ def test_a_click_on_a_head_changes_every_other_view(page):
     for name in VIEWS[1:]:
         expect(page.locator(f"#{name} h2")).to_contain_text("L1H2")
     expect(readout(page)).to_contain_text("L1H2")
-    expect(readout(page)).to_contain_text("head(2,3)")
+    expect(readout(page)).not_to_contain_text("head(2,3)")
+    point(head(page, "L1H2"))
+    expect(tip(page, "heads")).to_contain_text("head(2,3)")
 
 
 def test_a_click_on_a_token_is_seen_everywhere_and_stays(page, pattern):

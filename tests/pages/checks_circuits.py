@@ -30,6 +30,7 @@ def page(open_page, tmp_path, model):
     """The page of the sentence, with all its views drawn."""
     explore.write(model, "tiny-induction", SENTENCE, tmp_path / "page.html")
     page = ready(open_page(tmp_path / "page.html"))
+    explored.head_by_head(page)
     page.evaluate("minitx.drawAll()")
     return page
 
@@ -85,7 +86,7 @@ def test_heads_of_a_kind_are_labelled_and_listed(page):
     page.get_by_label("Only heads of one kind").select_option("induction heads")
     expect(explored.heads(page)).to_have_count(8)
     explored.click(explored.heads(page).first)
-    expect(explored.readout(page)).to_contain_text(re.compile(r"induction head: .* 0\.99 of its"))
+    expect(explored.readout(page)).to_contain_text(re.compile(r"induction heads: .* 99 % of its"))
     page.get_by_label("Only heads of one kind").select_option("duplicate heads")
     expect(explored.heads(page)).to_have_count(0)
     expect(page).to_have_url(re.compile("kind=duplicate"))
@@ -95,6 +96,7 @@ def test_heads_of_a_kind_are_labelled_and_listed(page):
 def test_axe_finds_nothing_wrong(open_page, tmp_path, model, dark):
     explore.write(model, "tiny-induction", SENTENCE, tmp_path / "page.html")
     page = ready(open_page(tmp_path / "page.html", dark=dark))
+    explored.head_by_head(page)
     page.evaluate("minitx.drawAll()")
     for name in "#writers", "#heads":
         report = Axe().run(page, context=name)
@@ -131,16 +133,19 @@ def part(page, name):
 
 
 def test_writers_and_kinds_come_from_the_server(live):
+    explored.head_by_head(live)
     live.evaluate("minitx.drawAll()")
     expect(panel(live)).to_contain_text(" wrote ")
-    expect(live.locator("#heads .hint")).to_contain_text("P previous")
+    expect(live.locator("#heads .hint")).to_contain_text("such as −1, the token before")
     part(live, "model").select_option("tiny-induction")
     part(live, "text").fill(SENTENCE)
     expect(live.locator("#heads .hint")).to_contain_text("I induction")
 
 
 def test_a_head_that_is_off_looks_off(live):
+    explored.head_by_head(live)
     explored.click(explored.head(live, "L0H1"))
+    live.get_by_text("Change the model", exact=True).click()
     part(live, "heads_off").click()
     expect(live.locator("#matrix")).to_have_class(re.compile("off"))
     expect(live.locator("#matrix .hint")).to_contain_text("off: what it reads is not written")
@@ -152,7 +157,7 @@ def test_a_head_that_is_off_looks_off(live):
 
 
 def test_two_texts_are_patched_or_refused(live):
-    live.get_by_text("Patch from a second text").click()
+    live.get_by_text("Compare with a second text").click()
     part(live, "other").fill(f"{TEXT} is")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")

@@ -83,6 +83,44 @@ def test_bands_are_as_wide_as_what_is_written(page):
     assert len(ratios) >= 2 and max(ratios) / min(ratios) < 1.02
 
 
+def test_what_is_for_a_guess_ends_above_a_line_what_is_against_it_below(page):
+    """The sums are written beside it, with the net."""
+    flow = view(page, "flow")
+    rule = flow.locator("svg [aria-label=rule] line").first
+    zero = float(rule.get_attribute("y1"))
+    bands = flow.locator("svg [aria-label=link] path")
+    end = "x.getPointAtLength(x.getTotalLength())"
+    ends = bands.evaluate_all(f"all => all.map(x => [{end}.x, {end}.y])")
+    right = max(x for x, _ in ends)
+    heights = [y for x, y in ends if x > right - 2]
+    numbers = [x for _, x in written(page)]
+    assert len({x < 0 for x in numbers}) == 2  # there are both
+    assert [y > zero for y in heights] == [x < 0 for x in numbers]
+    for word, own in (
+        ("for", [x for x in numbers if x > 0]),
+        ("against", [x for x in numbers if x < 0]),
+        ("net", numbers),
+    ):
+        text = flow.locator("svg text").get_by_text(re.compile(f"^{word} ")).text_content()
+        said = float(text.split()[1].replace("−", "-"))
+        assert said == pytest.approx(sum(own), abs=0.01 * len(numbers)), word
+
+
+def test_one_card_shows_a_guess_from_left_to_right_or_head_by_head(page):
+    """Not the same numbers twice; the focus stays on the button, the address keeps the choice."""
+    expect(page.locator("#writers")).to_be_hidden()
+    page.locator("#flow").get_by_role("button", name="head by head").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#flow")).to_be_hidden()
+    button = page.locator("#writers").get_by_role("button", name="head by head")
+    expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(view(page, "writers").locator("svg")).to_be_visible()
+    expect(page).to_have_url(re.compile("told=writers"))
+    page.locator("#writers").get_by_role("button", name="from left to right").click()
+    expect(page.locator("#flow")).to_be_visible()
+
+
 def test_a_flow_is_read_and_chosen_by_keys(page):
     button = view(page, "flow").get_by_role("button").first
     name = button.text_content()
@@ -129,11 +167,11 @@ def test_classes_are_named_by_what_is_attributed(open_page, tmp_path, classifier
     explore.write(classifier, "classifier", TEXT, tmp_path / "page.html")
     page = ready(open_page(tmp_path / "page.html"))
     settle(page)
-    for view_ in "#writers", "#flow":
-        expect(page.locator(f"{view_} .hint")).to_contain_text(f"“class {place.guesses[0]}”")
+    expect(page.locator("#flow .hint")).to_contain_text(f"“class {place.guesses[0]}”")
     view(page, "guesses").locator(".bars li").nth(int(place.guesses[2])).click()
-    expect(page.locator("#writers .hint")).to_contain_text(f"“class {place.guesses[2]}”")
     expect(page.locator("#flow").get_by_label("Which guess")).to_have_value("third guess")
+    explored.head_by_head(page)
+    expect(page.locator("#writers .hint")).to_contain_text(f"“class {place.guesses[2]}”")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -154,9 +192,26 @@ def layer_lines(page):
     return lines.evaluate_all("all => all.map(x => x.getAttribute('stroke'))")
 
 
+def test_a_layer_starts_with_two_heads(page, model):
+    """The chosen one, and the sharpest other one of its layer."""
+    explored.click(explored.head(page, "L2H1"))
+    settle(page)
+    assert len({*layer_lines(page)}) <= 2
+    shown = view(page, "layer").locator("[aria-pressed=true]")
+    expect(shown).to_have_count(2)
+    expect(view(page, "layer").get_by_role("button", name="L2H1")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    view(page, "layer").get_by_role("button", name="all heads").click()
+    expect(shown).to_have_count(4)
+    view(page, "layer").get_by_role("button", name="two heads").click()
+    expect(shown).to_have_count(2)
+
+
 def test_heads_of_a_layer_share_a_view(page, model):
     """A line for each weight from 0.01 on of the chosen token, a colour for each head."""
     explored.click(explored.head(page, "L2H1"))
+    view(page, "layer").get_by_role("button", name="all heads").click()
     tokens(page).nth(4).click()
     settle(page)
     pattern = minitx.run(model, TEXT, ("pattern", 2))["pattern", 2][0, :, 4]
@@ -169,6 +224,7 @@ def test_heads_of_a_layer_share_a_view(page, model):
 
 def test_a_head_is_taken_out_by_its_button_and_the_address_keeps_it(page, model):
     explored.click(explored.head(page, "L2H1"))
+    view(page, "layer").get_by_role("button", name="all heads").click()
     tokens(page).nth(4).click()
     button = view(page, "layer").get_by_role("button", name="L2H3")
     settle(page)
@@ -179,13 +235,14 @@ def test_a_head_is_taken_out_by_its_button_and_the_address_keeps_it(page, model)
     expect(button).to_be_focused()
     pattern = minitx.run(model, TEXT, ("pattern", 2))["pattern", 2][0, 3, 4]
     assert before - len(layer_lines(page)) == (pattern >= 0.01).sum()
-    expect(page).to_have_url(re.compile("without=3"))
+    expect(page).to_have_url(re.compile(r"heads=0%2C1%2C2(&|$)"))
     page.reload()
     settle(ready(page))
     expect(button).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_pointer_says_what_each_head_gives_a_token(page, model):
+    view(page, "layer").get_by_role("button", name="all heads").click()
     tokens(page).nth(4).click()
     settle(page)
     names = view(page, "layer").locator("[aria-label=text]").nth(1).locator("text")

@@ -1,12 +1,13 @@
 """How the pages of `minitx serve` and `minitx explore` are laid out: make test-page.
 
-Order: the pages; what is seen first; folded views; the strip of tokens; steps of the history; what
-a model reads.
+Order: the pages; what is seen first; folded views; what is said in plain words; the strip of
+tokens; steps of the history; what a model reads.
 """
 
 import re
 
 import explored
+import numpy as np
 import pytest
 import served
 from axe_playwright_python.sync_playwright import Axe
@@ -19,6 +20,11 @@ from minitx.analysis.live.runs import Runs
 from minitx.analysis.pages import explore
 
 TEXT = "He looked at her, and then he went out of the room."
+LONG = (
+    "The old man said that he had never seen such a thing in all his life, and that he would go to "
+    "the sea in the morning to look for it again, if the wind was good and the boat was ready when "
+    "the sun came up over the hill."
+)
 HEBREW = "שלום לכולם"
 HEIGHT = "document.documentElement.scrollHeight"
 WIDTH = "document.documentElement.scrollWidth"
@@ -90,6 +96,7 @@ def test_a_telephone_shows_the_live_page_in_3000_pixels(live):
     page = live(390, 844)
     assert page.evaluate(HEIGHT) <= 3000
     assert page.evaluate(WIDTH) <= 390
+    page.get_by_text("Change the model", exact=True).click()
     page.evaluate("scrollTo(0, 1500)")
     for name in ("#live-positions", "#token0"):
         expect(page.locator(name)).to_be_in_viewport()
@@ -103,12 +110,42 @@ def test_no_width_scrolls_sideways_nor_leaves_a_row_half_empty(live, width):
     page = live(width, 900)
     assert page.evaluate(WIDTH) <= width
     rows = {}
-    for card in page.locator("main > figure:visible").all():
+    for card in page.locator("main figure:visible").all():
         box = card.bounding_box()
         rows.setdefault(round(box["y"]), []).append(box["x"] + box["width"])
     main = page.locator("main").bounding_box()
     ends = [main["x"] + main["width"] - max(row) for row in rows.values()]
     assert max(ends) < 2  # the last card of a row ends where the page does
+
+
+CONTROLS = ":is(button, select, input, textarea, a, summary):visible"
+
+
+def test_few_controls_stand_before_the_first_picture(live):
+    """21 before: what changes the model is folded, until something is changed."""
+    page = live(1280, 800)
+    top = page.locator("#heads").bounding_box()["y"]
+    shown = [x.bounding_box() for x in page.locator(CONTROLS).all()]
+    assert len([box for box in shown if box["y"] < top]) <= 15
+    expect(page.locator("#live-positions")).to_be_hidden()
+    expect(page.locator("#live-reset")).to_be_hidden()
+    page.get_by_text("Change the model", exact=True).click()
+    expect(page.locator("#live-changes .note:visible")).to_have_count(5)  # a line below each
+    page = live(1280, 800, "changes=%7B%22positions%22:%22zero%22%7D")
+    expect(page.locator("#live-positions")).to_have_value("zero")
+    expect(page.locator("#live-positions")).to_be_visible()
+    page.locator("#live-reset").click()
+    expect(page.locator("#live-status")).to_contain_text("As it is")
+
+
+def test_no_row_of_cards_has_a_large_hole(live):
+    """Below a card, down to the bottom of its row: 436 pixels before."""
+    page = live(1280, 800)
+    rows = {}
+    for card in page.locator("main > :visible").all():
+        if box := card.evaluate("x => x.matches('figure, .beside') && x.getBoundingClientRect()"):
+            rows.setdefault(round(box["y"]), []).append(box["y"] + box["height"])
+    assert max(max(row) - min(row) for row in rows.values()) < 200  # measured 136
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -167,8 +204,91 @@ def test_no_card_of_an_encoder_decoder_is_blank(live, part):
     page = live(1280, 800, f"model=tiny-bart&text=3+May+1912&part={part}")
     expect(page.locator("#live-status")).to_contain_text("As it is")
     settle(page)
-    for card in page.locator("main > figure:visible:has(> details[open]) .plot").all():
+    for card in page.locator("main figure:visible:has(> details[open]) .plot").all():
         assert card.locator("> *").count() > 0, card.evaluate("x => x.closest('figure').id")
+
+
+# what is said in plain words
+
+
+def percent(x):
+    """As the page writes a share."""
+    return f"{x:.0%}".replace("%", " %") if x >= 0.1 else f"{x:.1%}".replace("%", " %")
+
+
+def test_a_head_is_told_in_a_sentence_with_its_chance(live):
+    """Where L0H3 looks here and on random words, and what an even look would give."""
+    model = minitx.load("tiny-roberta")
+    pattern = minitx.run(model, TEXT, ("pattern", 0))["pattern", 0][0, 3]
+    T = len(pattern)
+    page = live(1280, 800)
+    click(head(page, "L0H3"))
+    mean = np.diagonal(pattern, -1).mean()
+    sentence = f"L0H3 looks most at the token before: {percent(mean)} of its attention here"
+    expect(explored.readout(page)).to_contain_text(f"{sentence} (chance {percent(1 / T)})")
+    expect(explored.readout(page)).to_contain_text(
+        re.compile(r"\), 9\d % on random words \(chance 2\.\d %\)")
+    )
+    for word in "sharpness", "paper", "previous head":
+        expect(explored.readout(page)).not_to_contain_text(word)
+
+
+def test_heads_that_look_at_an_offset_have_its_number(live):
+    """Those that give it half of their attention or more; L0H0 and L0H2 had nothing."""
+    model = minitx.load("tiny-roberta")
+    pattern = minitx.run(model, TEXT, keep="pattern").stack("pattern")[:, 0].reshape(16, 19, 19)
+    marks = []
+    for own in pattern:
+        means = {n: np.diagonal(own, n).mean() for n in range(-10, 11)}
+        best = max(means, key=means.get)
+        if means[best] >= 0.5:
+            marks.append(f"{best:+d}".replace("-", "−"))
+    page = live(1280, 800)
+    texts = view(page, "heads").locator("svg [aria-label=text]").first.locator("text")
+    expect(texts).to_have_text(marks)
+    assert {"−2", "−1", "+1", "+2"} <= {*marks}
+
+
+def test_the_plane_says_how_far_it_can_be_believed(live):
+    page = live(1280, 800)
+    click(head(page, "L0H3"))
+    said = (
+        "The plane shows the nearest key rightly for 21 % of the queries (full space: 100 %; chance"
+    )
+    expect(view(page, "joint")).to_contain_text(said)
+    page.get_by_label("State of queries and keys").select_option("as in the model")
+    expect(view(page, "joint")).to_contain_text("for 16 % of the queries (full space: 100 %")
+    expect(page.locator("#joint table")).to_be_hidden()
+    page.locator("#joint").get_by_text("In numbers").click()
+    expect(page.locator("#joint table")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["joint", "matrix"])
+def test_positions_stand_in_pictures_and_words_in_hover_texts(live, name):
+    page = live(1280, 800)
+    texts = view(page, name).locator("svg").last.locator("text:not([aria-label=tip] *)")
+    across = [x for x in texts.all_text_contents() if re.fullmatch(r"\d+", x)]
+    assert len(across) >= 10
+    rotated = [x for x in texts.all() if "rotate" in (x.get_attribute("transform") or "")]
+    assert rotated == []
+    assert name == "matrix" or not any("her" in x for x in texts.all_text_contents())
+
+
+def test_a_wave_is_told_where_noise_has_none(live):
+    """Fisher's test; of 19 tokens none stands out, of 64 the eight tokens of the weights do."""
+    page = live(1280, 800)
+    expect(page.locator("#columns .hint")).to_contain_text("None stands out from noise")
+    page = live(1280, 800, f"text={LONG.replace(' ', '+')}&head=L0H1")
+    expect(view(page, "columns")).to_contain_text("of W_A: a wave of 8.0 tokens")
+    expect(page.locator("#columns .hint")).to_contain_text("Regular waves")
+
+
+def test_values_show_what_is_taken_before_a_token_is_chosen(live):
+    page = live(1280, 800)
+    expect(view(page, "values")).to_contain_text("taken on average")
+    tokens(page).nth(3).click()
+    expect(view(page, "values")).not_to_contain_text("taken on average")
+    expect(view(page, "values")).to_contain_text("taken")
 
 
 # the strip of tokens

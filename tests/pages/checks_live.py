@@ -43,6 +43,7 @@ def page(launch, kind, port):
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{port}/")
     explored.ready(page)
+    page.get_by_text("Change the model", exact=True).click()
     yield page
     context.close()
     assert complaints == []
@@ -194,6 +195,7 @@ def test_a_change_that_is_one_record_has_its_control(launch, kind, runs, monkeyp
     page = launch(kind, False).new_page()
     with served.listening(Runs({"tiny-roberta": runs.models["tiny-roberta"]}), TEXT) as port:
         page.goto(f"http://127.0.0.1:{port}/")
+        page.get_by_text("Change the model", exact=True).click()
         set_to(page.get_by_role("slider", name="Scores times"), 3)
         answered(page, "Changed: scores times 3")
         expect(page).to_have_url(re.compile("sharper"))
@@ -207,13 +209,16 @@ def test_a_change_that_is_one_record_has_its_control(launch, kind, runs, monkeyp
 
 def test_a_hidden_token_is_guessed(page):
     explored.tokens(page).nth(3).click()
-    page.get_by_role("button", name="hide token 3").click()
+    page.get_by_role("button", name="hide “␣look” (3)").click()
     expect(explored.tokens(page).nth(3)).to_have_text("<mask>")
     rows = part(page, "guesses").locator("p")
     expect(rows).to_have_count(1)
     expect(rows.first).to_contain_text("Hidden token 3")
-    page.get_by_role("button", name="show token 3").click()
+    page.get_by_role("button", name="show token 3 again").click()
     expect(rows).to_have_count(0)
+    page.get_by_role("button", name="choose no token").click()
+    page.get_by_role("button", name="hide “.” (17)").click()  # the one whose guess is shown
+    expect(explored.tokens(page).nth(17)).to_have_text("<mask>")
 
 
 def test_a_causal_model_goes_on(page):
@@ -223,6 +228,7 @@ def test_a_causal_model_goes_on(page):
     count = explored.tokens(page).count()
     guess.click()
     expect(explored.tokens(page)).to_have_count(count + 1)
+    page.get_by_text("How the next token is drawn").click()
     set_to(page.get_by_role("slider", name="Temperature"), 0)
     expect(guess).to_contain_text("1.00")
 

@@ -59,6 +59,13 @@ def names(page, side):
     return view(page, "lines").locator("[aria-label=text]").nth(side).locator("text")
 
 
+def head_by_head(page):
+    """Show where a guess comes from head by head, not from left to right."""
+    button = page.locator("#flow").get_by_role("button", name="head by head")
+    if button.is_visible():
+        button.click()
+
+
 def tip(page, name):
     """The hover text of a view."""
     return view(page, name).locator("[aria-label=tip]")

@@ -16,6 +16,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   way: () => Object.keys(WAYS),
   chance: () => OF,
   view: () => Object.keys(VIEWS),
+  told: () => TOLD,
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
   part: () => Object.keys(partsOf(page.runs[runNumber()]))};
 const usual = {...state};  // what the address need not say
@@ -29,7 +30,8 @@ function fromAddress() {  // what the address says of the state; what makes no s
   const head = /^L(\d+)H(\d+)$/.exec(given.get("head") ?? ""), token = given.get("token") ?? "", run = given.get("run");
   if (head && +head[1] < L && +head[2] < H) changes.head = head[1] * H + +head[2];
   if (/^\d+$/.test(token)) changes.token = +token;
-  if (/^\d+(,\d+)*$/.test(given.get("without") ?? "")) changes.without = given.get("without");
+  if (/^\d+(,\d+)*$/.test(given.get("heads") ?? "")) changes.heads = given.get("heads");
+  if (TOLD.includes(changes.view)) changes.told = changes.view;
   if (run === "difference" || /^\d$/.test(run ?? "")) changes.run = run === "difference" ? run : +run;
   if (["dark", "light"].includes(given.get("theme"))) changes.dark = given.get("theme") === "dark";
   return changes;
@@ -40,7 +42,7 @@ function toAddress() {
   kept = JSON.stringify(state);
   const given = new URLSearchParams(location.hash.slice(1));
   const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
-  for (const name of [...Object.keys(WORDS), "token", "run", "without"]) {
+  for (const name of [...Object.keys(WORDS), "token", "run", "heads"]) {
     const first = name === "part" ? WORDS.part()[0] : usual[name];
     put(name, state[name] === first ? null : state[name]);
   }

@@ -6,7 +6,7 @@
 
 const layerOf = head => Math.floor(head / H);
 const nameOf = head => `L${layerOf(head)}H${head % H}`;
-const papersName = head => say`head(${layerOf(head) + 1},${head % H + 1}) in the paper`;
+const countedFrom1 = head => say`counted from 1, as in papers: head(${layerOf(head) + 1},${head % H + 1})`;
 const minus = text => text.replace("-", "−");
 const number = x => isNaN(x) ? "–" : isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
 const signed = x => x > 0 ? `+${x}` : minus(`${x}`);
@@ -108,25 +108,31 @@ function isAbove(part, head, offset) {
 const OFF = say("off: what it reads is not written");
 const isOff = head => Boolean(data.off?.includes(head));  // switched off in this run; of a difference: in the second
 
-function character(head) {  // a head in a few words: what it looks at, whether it is off, its kinds
+function inShort(head) {  // a head in a sentence: what it looks at, whether it is off, its kinds
   return [isOff(head) ? OFF : "", looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
 }
 
+const character = head => inShort(head) + (isDifference() ? "" : say`; sharpness ${sharpness(head).toFixed(2)}`);
+
 function looksAt(head) {  // the offset, in cross the key, that gets most of its attention
   if (isDifference()) return say`${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
-  const sharp = say`sharpness ${sharpness(head).toFixed(2)}`;
   if (!hasOffsets) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
-    const mean = say`${number(most)} on average, ${number(1 / S)} if all were alike`;
-    return say`weight of a query's strongest key: ${mean}; ${sharp}`;
+    return say`the key that a query looks at most gets ${percent(most)} of its attention on average (chance ${percent(1 / S)})`;
   }
-  const peak = peakOf(head), known = {"-1": say(" (the token before)"), 0: say(" (itself)"), 1: say(" (the next token)")}[peak] ?? "";
-  const mean = number(profileOf(head)[peak + reach]), even = number(data.uniform[peak + reach]);
-  if (!aboveChance(head)) {
-    return say`no offset exceeds chance: ${signed(peak)} gets most, ${mean} on average, ${even} if all were alike; ${sharp}`;
-  }
-  return say`most attention to offset ${signed(peak)}${known}: ${mean} on average; ${sharp}`;
+  const peak = peakOf(head), mean = percent(profileOf(head)[peak + reach]), even = percent(data.uniform[peak + reach]);
+  if (!aboveChance(head)) return say`no offset exceeds chance: offset ${signed(peak)} gets most, ${mean} of its attention (chance ${even})`;
+  const [, kind] = kindsOf(head).find(([kind]) => isSaid(head, kind)) ?? [];
+  return say`looks most at ${tokenAt(peak)}: ${mean} of its attention here (chance ${even})` +
+    (kind ? say`, ${percent(kind.heads[head])} on random words (chance ${percent(kind.null)})` : "");
 }
+
+const NEAR = {"-1": say("the token before"), 0: say("the token itself"), 1: say("the next token")};
+const tokenAt = offset => NEAR[offset] ?? (offset < 0 ? say`the token ${-offset} to the left` : say`the token ${offset} to the right`);
+
+const HALF = 0.5;  // of its attention: a head that gives an offset so much has it as a number in its picture
+const ownOffset = head => hasOffsets && !isDifference() && profileOf(head)[peakOf(head) + reach] >= HALF && aboveChance(head)
+  ? signed(peakOf(head)) : "";
 
 function looked() {  // the chosen head, and the offset that it looks at most in the first run: what acrossRuns() tells of
   const {head} = state, part = state.part ?? "", where = {part, layer: layerOf(head), head: head % H};

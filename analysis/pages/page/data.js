@@ -11,10 +11,11 @@ let pattern, plane, columns, profile, share, weight, values, total;
 
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
 // the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
-// overview explains; sort, only, layer say which heads are listed; without, which of a layer are not; dark is null while the system decides
+// overview explains; sort, only, layer say which heads are listed; heads, which of
+// a layer are shown; told, how it is shown where a guess comes from; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
-               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", without: "", stage: "normalised",
+               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", stage: "normalised",
                colour: "query and key", written: "the stream",
                way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
 const listeners = [];  // each is called with the state after every change

@@ -6,6 +6,8 @@ const main = byId("views"), readout = byId("readout"), list = byId("tokens"), fa
 const boxes = {}, drawn = {};
 const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values", "picture"];
 const isOfHead = id => VIEWS[id].depends.includes("head");
+const nextToGuesses = main.appendChild(make("div", {className: "beside"}));  // what stands beside the long list of guesses
+const STAND_BESIDE = ["profile", "values", "stream"];
 
 function make(tag, properties = {}, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -31,12 +33,13 @@ function unfoldChosen() {  // what the address asks for
 }
 
 Object.entries(VIEWS).forEach(([id, view], n) => {
-  const figure = main.appendChild(make("figure", {className: "view", id}));
+  if (id === STAND_BESIDE[0]) main.append(nextToGuesses);
+  const figure = (STAND_BESIDE.includes(id) ? nextToGuesses : main).appendChild(make("figure", {className: "view", id}));
   const fold = figure.appendChild(make("details", {open: isUsuallyOpen(id, n)}));
   const summary = make("summary", {onclick: () => later(update)}), box = boxes[id] = make("div", {className: "plot"});
   const controls = make("div", {className: "controls"}), choices = Object.entries(view.choices ?? {});
   summary.append(make("h2"));
-  controls.append(...choices.map(chooser));
+  controls.append(...(view.hasTold ? [toldButtons(id)] : []), ...choices.map(chooser));
   fold.append(summary, iconsOf(id, view), ...(choices.length ? [controls] : []), box, make("p", {className: "hint"}));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
   keepTipInside(box);
@@ -45,7 +48,9 @@ Object.entries(VIEWS).forEach(([id, view], n) => {
     if (found && view.pick) set(view.pick(found));
   });
 });
-boxes.joint.after(facts);
+boxes.joint.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("In numbers")}), facts));
+boxes.columns.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("As a formula")}),
+  make("p", {textContent: say("Queries X U_Q and keys X U_K, where U_Q S U_Kᵀ is W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²).")})));
 
 function iconsOf(id, view) {  // the buttons in the heading of a view
   const icons = make("div", {className: "icons"}), button = properties => icons.appendChild(make("button", {type: "button", ...properties}));
@@ -245,7 +250,7 @@ const isOfToken = () => isThere("guesses") && !made.classes && !data.picture;  /
 
 function said() {
   const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
-  if (token === null) return say`${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.` +
+  if (token === null) return say`${name} ${inShort(head)}. No ${data.unit} is chosen.` +
     (isOfToken() ? say` The guess shown is the one${wherever()}.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");

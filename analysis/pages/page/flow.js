@@ -9,7 +9,7 @@ const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
 function flowHint() {
   return ofLogit() + say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
-    say("<b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is within what chance gives. What a head writes is split over the ") +
+    say("On the right, what is <b class=more>for it</b> stands above the line, what is <b class=less>against it</b> below, beside their <b class=chosen>net</b>; pale is within what chance gives. What a head writes is split over the ") +
     say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, or another guess.");
 }
 
@@ -22,7 +22,8 @@ const flow = width => told(parts => {
 let isChanceOpen = false;  // the reader wants the picture of a guess whose parts are all at chance
 
 function folded(picture) {
-  const says = make("p", {textContent: say("No part of this guess stands out: what each of them writes is within what chance gives.")});
+  const says = make("p", {textContent: say("No part of this guess stands out: what each of them writes is within what chance gives.") +
+    (isItself() ? say(" The model sees this token, so it can copy it; hidden, it has to be guessed.") : "")});
   const fold = make("details", {open: isChanceOpen, ontoggle: () => { isChanceOpen = fold.open; }}, {},
                     make("summary", {textContent: say("Show the parts")}), picture);
   return make("div", {}, {}, says, fold);
@@ -57,7 +58,9 @@ function flowLayout(width, writers) {
   const nodes = writers.map((d, n) => ({...d, w: Math.max(scale * Math.abs(d.x), 1), at: column(d.layer), y: top + (n + 0.5) * STAIR}));
   const tokens = flowTokens(nodes), step = down / (tokens.length || 1);
   tokens.forEach((token, k) => Object.assign(token, {at: left, y: top + (k + 0.5) * step}));
-  return {width, height: top + down + 8, top, left, right, column, nodes, tokens, middle: top + down / 2, bands: flowBands(nodes, tokens, right, top + down / 2)};
+  const [above, below] = [1, -1].map(sign => d3.sum(nodes, d => d.x * sign > 0 ? d.w : 0)), zero = top + (down + above - below) / 2;
+  return {width, height: top + Math.max(down + 8, 200), top, left, right, column, nodes, tokens, middle: top + down / 2, bands: flowBands(nodes, tokens, right, zero - above, zero),
+          sums: {above, below, zero, net: scale * d3.sum(writers, d => d.x)}};
 }
 
 function flowTokens(nodes) {  // the tokens from which most comes, in the order of the text: {j, w}
@@ -67,9 +70,8 @@ function flowTokens(nodes) {  // the tokens from which most comes, in the order 
   return d3.sort(kept, d => d.j);
 }
 
-function flowBands(nodes, tokens, right, middle) {  // from tokens to heads, from writers to the guess: {x1, y1, x2, y2, w, of}
-  const bands = [], used = new Map(tokens.map(token => [token.j, token.y - token.w / 2]));
-  let end = middle - d3.sum(nodes, d => d.w) / 2;
+function flowBands(nodes, tokens, right, ...ends) {  // from tokens to heads, from writers to the guess: {x1, y1, x2, y2, w, of}
+  const bands = [], used = new Map(tokens.map(token => [token.j, token.y - token.w / 2]));  // ends: where the next for it, against it ends
   for (const node of nodes) {
     let start = node.y - node.w / 2;
     for (const {j, share} of sourcesOfWriter(node)) {
@@ -78,8 +80,9 @@ function flowBands(nodes, tokens, right, middle) {  // from tokens to heads, fro
       if (token) used.set(j, used.get(j) + w);
       start += w;
     }
-    bands.push({x1: node.at + 5, y1: node.y, x2: right, y2: end + node.w / 2, w: node.w, of: node});
-    end += node.w;
+    const side = node.x < 0 ? 1 : 0;
+    bands.push({x1: node.at + 5, y1: node.y, x2: right, y2: ends[side] + node.w / 2, w: node.w, of: node});
+    ends[side] += node.w;
   }
   return bands;
 }
@@ -88,8 +91,8 @@ const flowGuesses = () => made.classes ? classGuesses().filter(({guess}) => gues
   : guessesAt(guessPlace()).map((guess, nth) => ({...guess, guess: NTH[nth]}));
 
 function flowPicture(width, writers) {
-  const palette = colours(), {height, top, left, right, column, nodes, tokens, middle, bands} = flowLayout(width, writers);
-  const ink = d => d.x < 0 ? palette.less : palette.more, halo = {fill: palette.text, stroke: palette.card, strokeWidth: 4}, sum = d3.sum(nodes, d => d.w);
+  const palette = colours(), {height, top, left, right, column, nodes, tokens, middle, bands, sums} = flowLayout(width, writers);
+  const ink = d => d.x < 0 ? palette.less : palette.more, halo = {fill: palette.text, stroke: palette.card, strokeWidth: 4};
   const box = {x1: d => d.at - 5, x2: d => d.at + 5, y1: d => d.y - Math.max(d.w, 4) / 2, y2: d => d.y + Math.max(d.w, 4) / 2};
   const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, every = Math.ceil(24 / (column(1) - column(0)));
   const guesses = flowGuesses().map((d, n, all) => ({...d, at: right + 14, y: middle + (n - (all.length - 1) / 2) * 34}));
@@ -101,13 +104,23 @@ function flowPicture(width, writers) {
                               strokeOpacity: d => d.of.isClear ? 0.6 : 0.25, strokeLinecap: "butt"}),
             Plot.rect(nodes, {...box, fill: ink, stroke: d => isChosen(d) ? palette.chosen : palette.card, strokeWidth: d => isChosen(d) ? 3 : 1}),
             Plot.rect(tokens, {x1: d => d.at, x2: d => d.at + 6, y1: box.y1, y2: box.y2, fill: palette.key}),
-            Plot.rect([0], {x1: right, x2: right + 5, y1: middle - sum / 2, y2: middle + sum / 2, fill: palette.chosen}),
+            ...flowSums(right, guesses.at(-1).y + 34, sums, nodes),
             text(nodes, {dx: 9, text: d => `${flowName(d)} ${logits(d.x)}`, textAnchor: "start", fontWeight: d => d.isClear ? 600 : 400, ...halo}),
             text(tokens, {dx: -5, text: d => `${short(labels.key[d.j], width < 500 ? 6 : 10)} ${d.j}`, textAnchor: "end", fill: palette.key}),
             Plot.text(d3.range(L).filter(l => l % every === 0), {x: l => column(l), y: 9, text: l => `L${l}`, fill: palette.soft}),
             ...titles.map(({anchor, ...d}) => text([{...d, y: 9}], {textAnchor: anchor, fill: palette.soft})),
             ...flowBars(guesses, width, palette),
             Plot.tip([...nodes, ...guesses], Plot.pointer({x: "at", y: "y", maxRadius: 60, ...tip(aboutFlow)}))]});
+}
+
+function flowSums(right, y, {above, below, zero, net}, nodes) {  // what is for the guess above a line, what is against it below, their net beside it
+  const palette = colours(), [plus, minus] = [1, -1].map(sign => d3.sum(nodes, d => Math.max(0, sign * d.x)));
+  const words = [[say`for ${logits(plus)}`, palette.more], [say`against ${logits(-minus)}`, palette.less], [say`net ${logits(plus - minus)}`, palette.chosen]];
+  return [Plot.rect([[zero - above, zero, palette.more], [zero, zero + below, palette.less]], {
+            x1: right, x2: right + 4, y1: d => d[0], y2: d => d[1], fill: d => d[2]}),
+          Plot.rect([0], {x1: right + 5, x2: right + 10, y1: Math.min(zero, zero - net), y2: Math.max(zero, zero - net), fill: palette.chosen}),
+          Plot.ruleY([zero], {x1: right - 26, x2: right + 11, stroke: palette.text, strokeWidth: 1.5}),
+          Plot.text(words, {x: right + 14, y: (_, n) => y + 15 * n, text: d => d[0], fill: d => d[1], textAnchor: "start", fontWeight: 600})];
 }
 
 function flowBars(guesses, width, palette) {  // each guess above its bar; that which is written towards in the colour of choice

@@ -18,7 +18,7 @@ function lead(n) {
 function shownToken() {  // the chosen token, else a hidden one, else the last; the last of a masked model is a mark
   const chosen = made.labels.findIndex((_, n) => isChosenToken(n));
   if (chosen >= 0) return chosen;
-  const mask = made.labels.findIndex(label => /^(<mask>|\[MASK\])$/.test(label));
+  const mask = made.labels.findIndex(isMask);
   return mask >= 0 ? mask : made.labels.length - (isCausal() ? 1 : 2);
 }
 

@@ -10,7 +10,7 @@ function heads(width) {
   across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 60)));
   const down = Math.ceil(shown.length / across), edge = Math.min((width - left - 4) / across, 110);
   const row = isGrid() ? edge : edge + 14;  // below a picture its name, where no grid says it
-  const cells = shown.map((head, n) => ({head, x: left + n % across * edge, y: top + Math.floor(n / across) * row}));
+  const cells = shown.map((head, n) => ({head, mark: marks(head), x: left + n % across * edge, y: top + Math.floor(n / across) * row}));
   const inner = 0.92 * edge, ends = {x1: "x", x2: d => d.x + inner, y1: "y", y2: d => d.y + inner};
   const middle = {x: d => d.x + inner / 2, y: d => d.y + inner / 2}, height = top + down * row + 4;
   const numbers = (count, at) => isGrid() ? Plot.text(d3.range(count), {...at, text: n => `${n}`}) : null;
@@ -23,8 +23,8 @@ function heads(width) {
             Plot.rect(cells, {...ends, fill: "transparent", stroke: colours().line,
                               ariaLabel: d => `${nameOf(d.head)}. ${character(d.head)}`}),
             isGrid() ? null : Plot.text(cells, {x: middle.x, y: d => d.y + inner + 8, text: d => nameOf(d.head)}),
-            Plot.text(cells.filter(d => letters(d.head)), {
-              x: d => d.x + 3, y: d => d.y + 2, text: d => letters(d.head), textAnchor: "start", lineAnchor: "top",
+            Plot.text(cells.filter(d => d.mark), {
+              x: d => d.x + 3, y: d => d.y + 2, text: "mark", textAnchor: "start", lineAnchor: "top",
               fontWeight: 700, fontSize: edge < 40 ? 9 : 12, fill: colours().text, stroke: colours().card, strokeWidth: 4}),
             Plot.text(cells.filter(d => isOff(d.head)), {...middle, text: () => "off", fontWeight: 700,
                                                          fill: colours().key, stroke: colours().card, strokeWidth: 5}),
@@ -33,7 +33,7 @@ function heads(width) {
             Plot.text([isGrid() ? say("layer ↓   head →") : say`${shown.length} of ${L * H} heads`], {
               x: 2, y: 8, textAnchor: "start", fill: colours().soft}),
             Plot.tip(cells, Plot.pointer({...middle, maxRadius: edge, ...tip(d => (
-              `${nameOf(d.head)}, ${papersName(d.head)}\n${character(d.head).replaceAll("; ", "\n")}`))}))]});
+              `${nameOf(d.head)}, ${countedFrom1(d.head)}\n${character(d.head).replaceAll("; ", "\n")}`))}))]});
   drawn.querySelectorAll("rect[aria-label]").forEach((cell, n) => {
     cell.id = `head${shown[n]}`;
     cell.setAttribute("role", "option");

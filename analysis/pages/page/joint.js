@@ -1,5 +1,5 @@
 "use strict";
-// Queries and keys of one head in one space, with labels that do not cover each other.
+// Queries and keys of one head in one space, with the numbers of their positions where these do not cover each other.
 
 const stage = () => state.stage === "normalised" ? 1 : 0;
 
@@ -19,14 +19,21 @@ function frame(points, width, height, inset) {  // domains in which a step acros
 
 const dotColour = p => state.colour === "position" ? place(p.n, places[p.side].length) : colours()[p.side];
 
-const joint = width => pair(() => space(width));
+const joint = width => pair(() => [space(width), nearestSaid()]);
+
+function nearestSaid() {  // how far the plane can be believed: in it, and in all dimensions, the nearest key is the strongest
+  const [, full, flat] = data.facts.map(({values}) => values[state.head].split(" → ")[stage()]?.replace("%", " %"));
+  const chance = d3.mean(places.query.filter(i => i || !data.causal), i => 1 / (data.causal ? i + 1 : S));
+  return make("p", {className: "fact", textContent:
+    say`The plane shows the nearest key rightly for ${flat} of the queries (full space: ${full}; chance: ${percent(chance)}).`});
+}
 
 function space(width) {
   const points = spots(state.head), palette = colours(), height = Math.min(width * 0.8, 620);
   const inner = {width: width - 54, height: height - 86}, {x, y} = frame(points, inner.width, inner.height, 22);
   const axis = n => say`${[say("first"), say("second")][n]} principal component (${
     (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0)} % of the variance)`;
-  const where = {x: "x", y: "y"}, text = p => short(labels[p.side][p.n]);
+  const where = {x: "x", y: "y"}, text = p => `${p.n}`;
   const across = d3.scaleLinear(x, [0, inner.width]), up = d3.scaleLinear(y, [inner.height, 0]);
   const labelOf = p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length});
   const written = withoutOverlap(points.map(labelOf), inner);

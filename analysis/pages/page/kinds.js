@@ -16,19 +16,28 @@ function kindsHere() {  // {kind: {heads: {number: score}, null}} of the part th
 }
 
 const kindsOf = head => Object.entries(kindsHere() ?? {}).filter(([, {heads}]) => head in heads);
-const letters = head => kindsOf(head).map(([kind]) => KINDS[kind][0]).join("");
+const OFFSETS = {previous: -1, itself: 0, next: 1};  // kinds that look at an offset: their heads have its number as a mark
+const letters = head => kindsOf(head).filter(([kind]) => !(kind in OFFSETS)).map(([kind]) => KINDS[kind][0]).join("");
+const marks = head => letters(head) || ownOffset(head);
+const isSaid = (head, kind) => hasOffsets && !isDifference() && OFFSETS[kind] === peakOf(head) && aboveChance(head);  // by looksAt
 
 function kindsSaid(head) {  // in words: what kind of head it is, "" if of none
-  const said = kindsOf(head).map(([kind, {heads, null: chance}]) => (
-    say`one of the ${say(KINDS[kind][2])}: on random words ${heads[head].toFixed(2)} of its attention to ${KINDS[kind][1]}, by chance ${chance.toFixed(2)}`));
+  const said = kindsOf(head).filter(([kind]) => !isSaid(head, kind)).map(([kind, {heads, null: chance}]) => (
+    say`one of the ${say(KINDS[kind][2])}: on random words ${percent(heads[head])} of its attention goes to ${KINDS[kind][1]} (chance ${percent(chance)})`));
   return said.join("; ");
 }
 
-function kindsHint() {  // which letter in a picture is which kind
+function marksHint() {  // what numbers and letters in the pictures stand for
+  const isMarked = d3.range(L * H).some(ownOffset);
+  return (isMarked ? say(" Numbers: the offset that gets half of a head's attention or more, such as −1, the token before.") : "") + lettersHint();
+}
+
+function lettersHint() {
   if (isCross || !kindsHere()) return "";
   const there = Object.entries(kindsHere()).filter(([, {heads}]) => Object.keys(heads).length);
   if (!there.length) return say(" On random words that occur twice, no head is of a known kind.");
-  const named = there.map(([kind]) => `<b>${KINDS[kind][0]}</b> ${say(KINDS[kind][2])}`).join(", ");
+  const named = there.filter(([kind]) => !(kind in OFFSETS)).map(([kind]) => `<b>${KINDS[kind][0]}</b> ${say(KINDS[kind][2])}`).join(", ");
+  if (!named) return "";
   return say` Letters: what a head does on random words that occur twice, clearly more than by chance: ${named}.`;
 }
 

@@ -1,10 +1,14 @@
 "use strict";
-// Several heads of a layer in one view: who looks at whom, a colour for each head. Buttons take heads out and put them back.
+// Several heads of a layer in one view: who looks at whom, a colour for each head. It starts with two; buttons bring the others.
 
 const STRONG = 0.3;  // least weight of a line while no token is chosen: of all heads there would be too many
 const layerHeads = () => d3.range(H).map(h => layerOf(state.head) * H + h);
-const isWithout = h => state.without.split(",").includes(`${h}`);
-const ofLayer = () => layerHeads().filter(head => !isWithout(head % H));
+const ofLayer = () => state.heads ? layerHeads().filter(head => state.heads.split(",").includes(`${head % H}`)) : twoOfLayer();
+function twoOfLayer() {  // the chosen head and the sharpest other one
+  const others = layerHeads().filter(head => head !== state.head);
+  return d3.sort([state.head, ...d3.sort(others, head => -sharpness(head)).slice(0, 1)]);
+}
+
 const headColour = head => d3.hcl(360 * (head % H) / H + 20, 62, isDark() ? 72 : 50).formatHex();
 
 const layer = width => [layerButtons(), ...pair(() => linesBetween(width, layerLinks(), aboutInLayer, isMarkedInLayer))];
@@ -21,20 +25,23 @@ function layerLinks() {  // a line for each head, those between the same two tok
 
 function layerButtons() {
   const box = make("div", {className: "heads-of-layer", role: "group", ariaLabel: say("Heads that are shown")});
+  const shown = ofLayer(), isAll = shown.length === H;
   box.append(...layerHeads().map(head => {
-    const said = `${nameOf(head)}. ${character(head)}`, onclick = () => set({without: toggled(head % H)});
-    const button = make("button", {type: "button", id: `layer${head}`, onclick, title: said, ariaLabel: said}, {"aria-pressed": !isWithout(head % H)});
+    const said = `${nameOf(head)}. ${character(head)}`, onclick = () => set({heads: toggled(head, shown)});
+    const button = make("button", {type: "button", id: `layer${head}`, onclick, title: said, ariaLabel: said}, {"aria-pressed": shown.includes(head)});
     const swatch = button.appendChild(make("span", {className: "swatch"}));
     swatch.style.background = headColour(head);
     button.append(`H${head % H}`);
     return button;
   }));
+  const onclick = () => set({heads: isAll ? "" : d3.range(H).join()});
+  if (H > 2) box.append(make("button", {type: "button", id: "layer-all", onclick, textContent: isAll ? say("two heads") : say("all heads")}));
   return box;
 }
 
-function toggled(h) {
-  const without = state.without.split(",").filter(Boolean), own = `${h}`;
-  return (isWithout(h) ? without.filter(other => other !== own) : [...without, own]).sort((a, b) => a - b).join();
+function toggled(head, shown) {  // without the last one it starts anew
+  const next = shown.includes(head) ? shown.filter(other => other !== head) : [...shown, head];
+  return d3.sort(next.map(head => head % H)).join();
 }
 
 function aboutInLayer(n, side) {  // what each head makes of a token under the pointer

@@ -52,6 +52,7 @@ function change(changes, options) {  // of the model; what changes nothing, or b
   want({changes: next}, options);
 }
 
+const RESET = ["changes", "null", "hidden", "temperature", "top_k", "top_p"];  // what its button takes back
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" && name !== "seed");
@@ -85,6 +86,7 @@ function fromAddress() {  // what the address says of the wish; what makes no se
 
 function follow() {  // an address that was opened or typed
   const next = fromAddress();
+  if (next.null || Object.keys(next.changes).length) by("change").open = true;
   const isOther = !same(next, wish);
   if (isOther) want(next, {isStep: false});
   arrived = isOther ? location.hash : null;
@@ -179,6 +181,7 @@ function writeControls() {
   writeKind();
   by("words").checked = wish.words;
   by("null").checked = wish.null;
+  by("reset").hidden = RESET.every(name => same(wish[name], plain[name]));
   by("null").disabled = isCross;
   writeStack();
   for (const {box, name, reads_order: readsOrder, of_pictures: ofPictures} of server.changes) {
@@ -220,8 +223,9 @@ function drawChanges() {
   });
 }
 
-function newBox({title}, legend) {
+function newBox({title, note}, legend) {
   const isOfAll = title.includes("{}"), box = make("fieldset", {}, make("legend", {textContent: legend, title: isOfAll ? "" : title}));
+  if (note) later(() => box.append(make("small", {className: "note", textContent: note})));  // below all its controls
   by("chance").before(box);
   return box;
 }
@@ -389,7 +393,8 @@ function writeGuesses() {
 
 function writeTools(kind) {  // those of a causal model stay while they are slid
   const box = by("tools");
-  if (box.dataset.kind !== kind || kind === "masked") box.replaceChildren(...({causal: sampler, masked: hider}[kind] ?? (() => []))());
+  if (box.dataset.kind !== kind) box.replaceChildren(...(kind === "causal" ? sampler() : []));
+  by("hide").replaceChildren(...(kind === "masked" && !wish.words ? hider() : []));
   box.dataset.kind = kind;
   if (kind === "causal") SAMPLING.forEach(({name, all}) => {
     const range = by(name);
@@ -432,7 +437,8 @@ const SAMPLING = [{name: "temperature", label: say("Temperature "), min: 0, max:
 
 function sampler() {
   const draw = make("button", {type: "button", textContent: say("append one, drawn at random"), onclick: () => append(null)});
-  return [...SAMPLING.map(slide), draw];
+  const summary = make("summary", {textContent: say("How the next token is drawn")}), isUsed = SAMPLING.some(({name}) => wish[name] !== plain[name]);
+  return [make("details", {open: isUsed}, summary, ...SAMPLING.map(slide), draw)];
 }
 
 function slide({name, label, all, ...bounds}) {
@@ -445,11 +451,10 @@ function slide({name, label, all, ...bounds}) {
   return make("label", {}, label, range, make("output", {htmlFor: range.id}));
 }
 
-function hider() {  // hides the chosen token of a masked model, or shows it again
-  const {token} = minitx.state, isHidden = wish.hidden.includes(token);
-  const name = token === null ? say("a token and let the model guess it (choose one below)") : say`token ${token}`;
+function hider() {  // hides the chosen token of a masked model, else that whose guess is shown, or shows it again
+  const token = minitx.state.token ?? tokenOf(shownToken()), isHidden = wish.hidden.includes(token), name = quoted(token, "query");
   const button = make("button", {
-    type: "button", disabled: token === null || wish.words, textContent: isHidden ? say`show ${name}` : say`hide ${name}`,
+    type: "button", textContent: isHidden ? say`show token ${token} again` : say`hide ${name}: let the model guess it`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
   const all = make("button", {type: "button", textContent: say("show all"), onclick: () => want({hidden: []})});
   return [button, ...(wish.hidden.length ? [all] : [])];
@@ -586,7 +591,8 @@ async function showPython() {
 
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
 by("text").maxLength = server.limits.text;
-document.getElementById("strip").prepend(by("changes"));  // which stay in sight with the tokens
+document.getElementById("strip").prepend(by("change"));  // which stays in sight with the tokens
+document.getElementById("side").append(by("hide"));  // what is done to the chosen token
 
 by("model").onchange = ({target: {value}}) => {
   const {picture, first} = server.models[value], isOwn = wish.text !== model().first;
@@ -598,7 +604,7 @@ by("text").oninput = ({target}) => want({text: target.value, hidden: []}, {contr
 by("target").oninput = ({target}) => want({target: target.value || null}, {control: target, delay: 120});
 by("words").onchange = event => want({words: event.target.checked});
 by("null").onchange = event => want({null: event.target.checked});
-by("reset").onclick = () => want({changes: {}, null: false, hidden: [], temperature: 1, top_k: null, top_p: null});
+by("reset").onclick = () => want(Object.fromEntries(RESET.map(name => [name, structuredClone(plain[name])])));
 by("save").onclick = save;
 by("python").onclick = showPython;
 by("code").querySelector(".close").onclick = () => by("code").close();

@@ -4,17 +4,17 @@
 function matrix(width) {
   const cells = places.query.flatMap(i => places.key.map(j => ({i, j}))).filter(d => !hidden(d.i, d.j));
   const palette = colours(), most = largest(state.head), shade = shades();
-  const left = 84, top = 84, edge = Math.max((width - left - 8) / S, 2.5), every = Math.ceil(11 / edge);
+  const left = 92, top = 44, edge = Math.max((width - left - 8) / S, 2.5);
   const whole = {x1: -0.5, x2: S - 0.5, y1: -0.5, y2: T - 0.5};
-  const ticks = side => ({ticks: places[side].filter(n => n % every === 0), tickSize: 3, label: null,
-                          tickFormat: n => short(labels[side][n], 9), color: palette[side]});
+  const ticks = (side, space, tickFormat) => ({ticks: places[side].filter(n => n % Math.ceil(space / edge) === 0), tickSize: 3, label: null,
+                                               tickFormat, color: palette[side]});
   const corner = (text, fill, dx, dy) => Plot.text([text], {
     frameAnchor: "top-left", textAnchor: dx ? "end" : "start", dx, dy, fill, fontWeight: 600});
   return [ofWeights(width - left, most, shade), plot({
     width: left + edge * S + 8, height: top + edge * T + 8, marginLeft: left, marginTop: top, marginRight: 8,
     marginBottom: 8, x: {domain: [-0.5, S - 0.5]}, y: {domain: [T - 0.5, -0.5]},
-    marks: [Plot.axisX({...ticks("key"), anchor: "top", tickRotate: -60, textAnchor: "start"}),
-            Plot.axisY(ticks("query")),
+    marks: [Plot.axisX({...ticks("key", 17, n => `${n}`), anchor: "top"}),
+            Plot.axisY(ticks("query", 12, n => `${short(labels.query[n], 9)}  ${n}`)),
             corner(say("key →"), palette.key, 0, 10 - top), corner(say("↓ query"), palette.query, -8, -14),
             Plot.raster(places.query.flatMap(i => places.key.map(j => hidden(i, j) ? NaN : at(i, j))), {
               width: S, height: T, ...whole, imageRendering: "pixelated",

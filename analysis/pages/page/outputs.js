@@ -9,6 +9,9 @@ const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];  // what a cl
 const isChosenToken = n => isQuery() && tokenOf(n) === state.token;
 const stageName = l => l === 0 ? "embed" : `L${l - 1}`;  // the stream before the first layer, and after each
 
+const isMask = label => /^(<mask>|\[MASK\])$/.test(label);
+const isItself = () => !isCausal() && !made.classes && !isMask(made.labels[shownToken()]);  // the guess is of a token that the model sees
+
 // classes of a whole text, in their order: {piece, p, guess: the rank by which the state names it}
 function classGuesses() {
   const ranks = d3.rank(made.classes, p => -p);

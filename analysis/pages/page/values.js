@@ -3,14 +3,15 @@
 
 const lengthOf = j => values[state.head * S + j];
 
-// by the chosen query: weight × length; of a head that is off nothing
-const isTaken = () => state.token !== null && state.side === "query" && !isOff(state.head);
+// by the chosen query, else by all on average: weight × length; of a head that is off nothing
+const isTaken = () => (state.token === null || state.side === "query") && !isOff(state.head);
+const takenOf = j => lengthOf(j) * (state.token === null ? d3.mean(places.query, i => at(i, j)) : at(state.token, j));
 
 const valuesOf = width => pair(() => bars(width));
 
 function bars(width) {
   const palette = colours(), step = Math.max((width - 60) / S, 9), every = Math.ceil(11 / step);
-  const rows = places.key.map(j => ({j, length: lengthOf(j), taken: isTaken() ? at(state.token, j) * lengthOf(j) : 0}));
+  const rows = places.key.map(j => ({j, length: lengthOf(j), taken: isTaken() ? takenOf(j) : 0}));
   const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4};
   return plot({
     width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 26, marginBottom: 84, marginRight: 8,
@@ -20,7 +21,7 @@ function bars(width) {
             Plot.axisX({ticks: places.key.filter(j => j % every === 0), tickSize: 3, label: null, tickRotate: -60,
                         textAnchor: "end", tickFormat: j => short(labels.key[j], 9), color: palette.key}),
             Plot.ruleY([0], {stroke: palette.line}),
-            ...keyed([...(isTaken() ? [[say("■ taken"), palette.chosen]] : []), [say("■ offered"), palette.soft]], "top-right",
+            ...keyed([...(isTaken() ? [[state.token === null ? say("■ taken on average") : say("■ taken"), palette.chosen]] : []), [say("■ offered"), palette.soft]], "top-right",
                      -13),
             Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(aboutValue)}))]});
 }

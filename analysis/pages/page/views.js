@@ -8,7 +8,7 @@ const hasWriters = () => state.part !== "encoder" &&
   Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes) && !data.picture);
 const THERE = {profile: () => hasOffsets || Boolean(data.picture), picture: () => Boolean(data.picture),
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
-               writers: hasWriters, flow: hasWriters,
+               writers: () => hasWriters() && state.told === "writers", flow: () => hasWriters() && state.told === "flow",
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
@@ -23,6 +23,8 @@ function compared() {
     (isUnequal() ? say(" Tokens of the two texts are aligned; what one text alone has is left blank, so rows need not add up.") : "");
 }
 
+const flowTitle = () => say`How the guess${wherever()} comes about`;
+
 const VIEWS = {
   heads: {
     title: () => say("All heads"), draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
@@ -31,7 +33,8 @@ const VIEWS = {
               only: say("Only heads whose attention peaks at this offset")},
     hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
       say("across, shades up to its own largest weight.") : say("Its queries and keys in the plane.")) +
-      say(" Arrow keys move from head to head.") + kindsHint() +
+      say(" Arrow keys move from head to head.") + marksHint() +
+      (state.sort === "sharpest first" ? say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.") : "") +
       (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
       (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
   matrix: {
@@ -39,7 +42,7 @@ const VIEWS = {
     depends: ["head"],
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
     hint: () => (isDifference() && !isUnequal() ? say("A row is a query and adds up to 0: what it gives more to one key it gives less to ") +
-      say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys.")) +
+      say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys. Numbers are positions.")) +
       (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
       (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
   picture: {
@@ -52,13 +55,16 @@ const VIEWS = {
       (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
         : say`Weights from ${ONE} on.`) + compared()},
   flow: {
-    title: () => say`How the guess${wherever()} comes about`, draw: flow, depends: ["head", "token", "side", "guess"], hasText: true,
+    title: flowTitle, draw: flow, hasTold: true, depends: ["head", "token", "side", "guess"], hasText: true,
     pick: d => d.guess ? {guess: d.guess} : isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")},
     hint: flowHint},
+  writers: {
+    title: flowTitle, draw: writers, hasTold: true, depends: ["head", "token", "side", "guess"], hasText: true,
+    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")}, hint: writersHint},
   layer: {
-    title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "without"], hasText: true,
+    title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "heads"], hasText: true,
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => say("Who looks at whom, a colour for each head of the layer. A button takes its head out. ") + (state.token === null
+    hint: () => say("Who looks at whom, a colour for each head. Buttons bring the layer's other heads, or take one out. ") + (state.token === null
       ? say`Weights from ${STRONG} on; choose a token to see all from ${ONE} on.` : say`Weights from ${ONE} on.`)},
   joint: {
     title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
@@ -68,14 +74,20 @@ const VIEWS = {
     hint: () => say("<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most") +
       `${data.distance === "cosine" ? say(", by direction alone") : ""}. ${state.stage === "normalised" ? say("Keys are moved ") +
       say("and both are scaled, so that what is near gets attention where possible; no weight changes by that. ") : ""}` +
-      say("Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
+      say("Numbers are positions; a pointer shows the token. Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
         : ".")},
   columns: {
     title: () => say`${nameOf(state.head)}: columns of queries and keys`, draw: waves, depends: ["head", "token"],
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => say("<b class=query>Queries</b> X U_Q and <b class=key>keys</b> X U_K, where U_Q S U_Kᵀ is ") +
-      say("W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed ") +
-      say("number of places away.")},
+    hint: columnsHint},
+  guesses: {
+    title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
+    hint: () => data.picture ? say("How likely the model finds each class for the whole picture.")
+      : made.classes ? say("How likely the model finds each class for the whole text.")
+      : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
+        say("bold and green.")
+      : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
+        say("are that token. Write a mask into the text to make it guess.")},
   profile: {
     title: () => say`${nameOf(state.head)}: relative positions`, depends: CHOICE, isSingle: true,
     draw: width => data.picture ? gridOffsets(width) : offsets(width),
@@ -85,20 +97,10 @@ const VIEWS = {
   values: {
     title: () => say`${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
     pick: d => ({token: d.j, side: "key"}),
-    hint: () => say("How long a vector each key offers, its value. ") + (state.token !== null && state.side === "query"
+    hint: () => say("How long a vector each key offers, its value. ") + (state.token === null
+      ? say("Green is what queries take of it on average, weight × length; choose a token to see what it takes.") : state.side === "query"
       ? say("Green is what the chosen query takes of it: weight × length. A large weight on a short value brings little.")
-      : say("Choose a token to see how much of each it takes: weight × length."))},
-  guesses: {
-    title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
-    hint: () => data.picture ? say("How likely the model finds each class for the whole picture.")
-      : made.classes ? say("How likely the model finds each class for the whole text.")
-      : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
-        say("bold and green.")
-      : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
-        say("are that token. Write a mask into the text to make it guess.")},
-  writers: {
-    title: () => say`Who wrote the guess${wherever()}`, draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
-    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")}, hint: writersHint},
+      : say("Choose what the token looks at to see how much of each it takes: weight × length."))},
   stream: {
     title: () => say("Lengths in the residual stream"), draw: stream, mark: showColumn,
     depends: ["token", "side", "written"], pick: d => ({token: tokenOf(d.t), side: "query"}),
@@ -110,8 +112,8 @@ const VIEWS = {
     title: () => say("Guesses after every layer"), draw: lens, mark: showColumn, depends: ["token", "side"],
     pick: d => ({token: tokenOf(d.t), side: "query"}),
     hint: () => say("What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a ") +
-      say("stronger colour where it is more certain. The stream is read with the last layer's table, so early rows may be ") +
-      say("no guess of the model.")},
+      say("stronger colour where it is more certain. Early layers are read with the output table, which they were not made for: ") +
+      say("their rows may be no guess of the model.")},
   pushes: {
     title: () => say("What a guess comes from"), draw: pushes, mark: showColumn,
     depends: ["head", "token", "side", "way", "chance"],

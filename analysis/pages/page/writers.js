@@ -8,6 +8,19 @@ const askedFor = new WeakMap();  // outputs -> Map of place -> {w: written, row}
 const untold = new WeakSet();  // outputs whose guesses are not attributed
 let askWriters = null;  // of a live page: (run's name, place) -> a promise of written
 
+const TOLD = ["flow", "writers"];  // the two views of one card, which its buttons name
+const TOLD_SAYS = {flow: say("from left to right"), writers: say("head by head")};
+
+function toldButtons(id) {
+  const box = make("div", {className: "told", role: "group", ariaLabel: say("How it is shown")});
+  box.append(...TOLD.map(told => make("button", {type: "button", id: `${id}-as-${told}`, textContent: TOLD_SAYS[told], onclick: () => {
+    foldOf(told).open = true;
+    set({told});
+    byId(`${told}-as-${told}`).focus({preventScroll: true});
+  }}, {"aria-pressed": told === id})));
+  return box;
+}
+
 const guessPlace = () => made.classes ? 0 : shownToken();
 const isSeen = x => Math.abs(x) >= 0.005;  // with two digits
 const logits = x => `${isSeen(x) ? x < 0 ? "−" : "+" : ""}${Math.abs(x).toFixed(2)}`;
@@ -63,8 +76,8 @@ const wherever = () => made.classes ? "" : isCausal()
 
 function writersHint() {
   return ofLogit() + say`What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
-    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is no more than 99 % of ") +
-    say("other tokens, drawn from near it in the vocabulary, get from the same part. Choose a head to see what it wrote.");
+    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is no more than the same part ") +
+    say("gives to other tokens (chance: 99 of 100 tokens that are about as frequent). Choose a head to see what it wrote.");
 }
 
 function ofLogit() {  // how much of the logit the parts are, which is to be known first
