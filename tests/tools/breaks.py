@@ -6445,4 +6445,10 @@ BREAKS = [
         "HOOKS[hook], int(match[1])",
         "HOOKS[hook], 0",
     ),
+    Break(
+        "a handout may have five pages",
+        "docs/handouts.py",
+        "n > MOST",
+        "n > MOST + 1",
+    ),
 ]

@@ -1,0 +1,32 @@
+"""Handouts: every lesson, in every language, is printed; more than four pages are an error.
+
+What is printed here is empty pages; the workflow's docs job prints the built lessons.
+"""
+
+import pytest
+
+from docs import handouts
+from minitx.lessons import notebook
+
+
+@pytest.fixture
+def pages(monkeypatch, tmp_path):
+    """How many pages a lesson's name has in print, four if it is not here."""
+    n = {}
+
+    def printed(browser, page, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"<< /Type /Pages >>" + b"<< /Type /Page >>" * n.get(path.stem, 4))
+
+    monkeypatch.setattr(handouts, "printed", printed)
+    monkeypatch.setattr(handouts, "OUT", tmp_path)
+    monkeypatch.setattr(handouts.shutil, "which", lambda name: name)
+    return n
+
+
+@pytest.mark.parametrize("lesson", notebook.every("en"), ids=lambda lesson: lesson.name)
+def test_no_handout_has_more_than_four_pages(lesson, pages, capsys):
+    assert handouts.main() == 0
+    assert capsys.readouterr().out.count(f"{lesson.name}.pdf: 4 pages") == 2  # in two languages
+    pages[lesson.name] = 5
+    assert handouts.main() == 1
