@@ -163,9 +163,10 @@ def n_heads(config, side):
 
 def statistics(module, x):
     """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
-    if hasattr(module, "variance_epsilon"):  # T5's
-        return {"scale": (x.pow(2).mean(-1) + module.variance_epsilon).rsqrt()}
-    scale = (x.var(-1, unbiased=False) + module.eps).rsqrt()
+    eps = module.variance_epsilon if hasattr(module, "variance_epsilon") else module.eps
+    if getattr(module, "bias", None) is None and hasattr(module, "variance_epsilon"):  # T5's
+        return {"scale": (x.pow(2).mean(-1) + eps).rsqrt()}
+    scale = (x.var(-1, unbiased=False) + eps).rsqrt()
     return {"mean": x.mean(-1), "scale": scale}
 
 
@@ -201,7 +202,13 @@ def run(model, inputs, seen):
     tensors = dict(seen) | outputs(out)
     if (scores := logits_of(model, out)) is not None:
         tensors["logits"] = scores
-    return {name: x.numpy() for name, x in tensors.items()}
+    return {name: in_rows(name, x, inputs.tokens).numpy() for name, x in tensors.items()}
+
+
+def in_rows(name, x, tokens):
+    """What passed in a layer, [B T …]; OPT joins the rows of a batch, [B*T …]."""
+    is_joined = isinstance(name, tuple) and x.ndim < 3 and len(x) == tokens.size > len(tokens)
+    return x.unflatten(0, tokens.shape) if is_joined else x
 
 
 OUTPUTS = {  # the library's name -> ours
