@@ -109,7 +109,7 @@ const OFF = say("off: what it reads is not written");
 const isOff = head => Boolean(data.off?.includes(head));  // switched off in this run; of a difference: in the second
 
 function inShort(head) {  // a head in a sentence: what it looks at, whether it is off, its kinds
-  return [isOff(head) ? OFF : "", looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
+  return [isOff(head) ? say`is ${OFF}` : "", looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
 }
 
 const character = head => inShort(head) + (isDifference() ? "" : say`; sharpness ${sharpness(head).toFixed(2)}`);
@@ -118,10 +118,10 @@ function looksAt(head) {  // the offset, in cross the key, that gets most of its
   if (isDifference()) return say`${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
   if (!hasOffsets) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
-    return say`the key that a query looks at most gets ${percent(most)} of its attention on average (chance ${percent(1 / S)})`;
+    return say`gives the key that a query looks at most ${percent(most)} of its attention on average (all keys alike: ${percent(1 / S)})`;
   }
   const peak = peakOf(head), mean = percent(profileOf(head)[peak + reach]), even = percent(data.uniform[peak + reach]);
-  if (!aboveChance(head)) return say`no offset exceeds chance: offset ${signed(peak)} gets most, ${mean} of its attention (chance ${even})`;
+  if (!aboveChance(head)) return say`has no offset beyond chance: offset ${signed(peak)} gets most, ${mean} of its attention (chance ${even})`;
   const [, kind] = kindsOf(head).find(([kind]) => isSaid(head, kind)) ?? [];
   return say`looks most at ${tokenAt(peak)}: ${mean} of its attention here (chance ${even})` +
     (kind ? say`, ${percent(kind.heads[head])} on random words (chance ${percent(kind.null)})` : "");

@@ -27,8 +27,17 @@ function columnsOf(width) {
 }
 
 // Of a column the length of its wave, in tokens, if queries and keys have it and noise has not; 0 for none. What runs
-// through the whole text once is no wave. Probability of the strongest frequency in noise: Fisher 1929.
+// through the whole text once is no wave. Probability of the strongest frequency in noise: Fisher 1929. In tiny- and
+// deep-roberta, 64 tokens, 18 of 192 columns have one; with positions shuffled, six times, 0 of 1,152.
+const knownWaves = new WeakMap();  // columns -> those that were asked for
 function waveOf(c) {
+  if (!knownWaves.has(columns)) knownWaves.set(columns, new Map());
+  const known = knownWaves.get(columns), number = state.head * C + c;
+  if (!known.has(number)) known.set(number, sharedWave(c));
+  return known.get(number);
+}
+
+function sharedWave(c) {
   const sides = ["query", "key"].map((side, s) => strongestWave(places[side].map(n => columns[(state.head * (T + S) + s * T + n) * C + c])));
   const [{period, chance}, key] = sides;
   return !isCross && period === key.period && period < T && Math.max(chance, key.chance) < RARE ? period : 0;
@@ -48,5 +57,6 @@ function columnsHint() {
   const waves = d3.range(C).filter(waveOf);
   return say("How <b class=query>queries</b> and <b class=key>keys</b> change along the text, in the directions that count most for this head. ") +
     (waves.length ? say`Regular waves, in queries and keys alike: column ${waves.join(", ")}. A wave that is shifted between the two looks a fixed number of ${data.unit}s away.`
-      : say("A head that reads positions shows a regular wave here. None stands out from noise in this text: a longer one, of 60 tokens or so, shows more."));
+      : isCross ? "" : say("A head that reads positions shows a regular wave here. None stands out from noise in this text.") +
+        (T < 60 ? say(" A longer one, of 60 tokens or so, shows more.") : ""));
 }
