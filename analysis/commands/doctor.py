@@ -1,8 +1,11 @@
 """`minitx doctor`: how fast NumPy is on this machine, and what holds it back."""
 
 import json
+import sys
 
-from ..machine import advice, doctor
+from minitx.kernels import TILE
+
+from ..machine import advice, doctor, inventory
 from . import flags
 
 
@@ -15,7 +18,12 @@ def declare(commands):
 
 def run(arguments):
     """minitx doctor"""
-    facts, measured = doctor.describe(), doctor.measure()
+    facts = doctor.describe()
+    facts["tile"] = TILE
+    is_mac = sys.platform == "darwin"
+    facts["caches"] = inventory.mac_caches(doctor.sysctl) if is_mac else inventory.caches()
+    measured = doctor.measure()
+    measured["others"] = inventory.rates()
     if arguments.json:
         warnings = advice.advice(facts, measured)
         record = {"facts": facts, "measured": measured, "advice": warnings}

@@ -42,7 +42,7 @@ NARROW = (
 
 NOTICED = 1.2  # times faster, from which it is reported: repeated runs differ by less
 PLAIN = 15  # GFLOP/s of one thread that only an optimised BLAS reaches
-NOT_MEASURED = dict.fromkeys(("busy", "all", "one", "cores", "unpinned"))
+NOT_MEASURED = dict.fromkeys(("busy", "all", "one", "cores", "unpinned")) | {"others": {}}
 
 
 def per_cycle(facts, kernels):
@@ -239,7 +239,62 @@ def uneven(facts, measured):
     )
 
 
-WARNINGS = pinned, outdated, unoptimised, oversubscribed, siblings, idle, busy, uneven
+def slower_blas(facts, measured):
+    """Another BLAS of this machine is faster than NumPy's."""
+    own = measured["one"] or measured["all"]
+    rates = {name: rate for name, rate in measured["others"].items() if rate}
+    fastest = max(rates, key=rates.get, default=None)
+    if not (own and fastest) or rates[fastest] < NOTICED * own["gflops"]:
+        return None
+    return filled(
+        "{fastest} on this machine multiplies at {rate:.3g} GFLOP/s on one thread, NumPy's own "
+        "{blas} at {gflops:.3g}. A NumPy that uses it would be faster: conda installs one, or "
+        "build NumPy from its source",
+        fastest=fastest,
+        rate=rates[fastest],
+        gflops=own["gflops"],
+        blas=facts["blas"],
+    )
+
+
+def other_tiles(facts, measured):
+    """Elementwise work in tiles of another size is faster; known only on idle cores."""
+    own = measured["one"] or measured["all"]
+    if not own or (measured["busy"] or 0) > 0.5:
+        return None
+    tile, now, fastest, least = of_tiles(facts["tile"], own)
+    if now < NOTICED * least:
+        return None
+    return filled(
+        "In tiles of {fastest} thousand numbers work as in GELU is faster than in the {tile} "
+        "thousand of a pass: {least:.2f} instead of {now:.2f} ns on one thread. The size is a "
+        "constant in minitx/kernels.py: report that it does not fit this processor",
+        fastest=fastest >> 10,
+        tile=tile >> 10,
+        least=least,
+        now=now,
+    )
+
+
+def of_tiles(tile, rates):
+    """The size of a pass's tiles and ns an element in them; the same of the fastest tiles."""
+    times = {int(size): ns for size, ns in rates["tiles"].items()}
+    fastest = min(times, key=times.get)
+    return tile, times[tile], fastest, times[fastest]
+
+
+WARNINGS = (
+    pinned,
+    outdated,
+    unoptimised,
+    slower_blas,
+    oversubscribed,
+    siblings,
+    idle,
+    busy,
+    uneven,
+    other_tiles,
+)
 
 
 def variable(facts):
@@ -253,7 +308,8 @@ CASES = {
     "cores": "one a core: {n}",
     "unpinned": "nothing pinned: {n}",
 }
-KNOWN = "processor", "cores", "memory", "environment", "other work"  # names of lines that are words
+# names of lines that are words
+KNOWN = "processor", "cores", "caches", "memory", "other BLAS", "environment", "other work"
 ROWS = {
     "gflops": ("GFLOP/s, measured", ".0f"),
     "bandwidth": ("GB/s, row times matrix", ".0f"),
@@ -284,10 +340,12 @@ def described(facts, measured):
     """What is known of the machine: {name: texts}, "" for what is unknown."""
     rows = {"processor": [facts["processor"], facts["vectors"]], "cores": _cores(facts)}
     unknown = translated("unknown")
+    rows["caches"] = [f"{level} {_size(n)}" for level, n in facts["caches"].items()] or [unknown]
     rows["memory"] = [f"{facts['memory'] / 1e9:.0f} GB" if facts["memory"] else unknown]
     kernels = filled("kernels: {kernels}", kernels=facts["kernels"] or unknown)
     threads = filled("threads: {n}", n=facts["threads"] or unknown)
     rows["BLAS"] = [f"{facts['blas']} {facts['version']}".strip(), kernels, threads]
+    rows["other BLAS"] = _other_blas(measured)
     variables = [f"{name}={value}" for name, value in facts["environment"].items()]
     rows["environment"] = variables or [translated("nothing set")]
     simd = " ".join(facts["simd"]) or translated("its baseline")
@@ -296,6 +354,20 @@ def described(facts, measured):
     rows["Python"] = [facts["python"], facts["platform"]]
     rows["other work"] = _other_work(facts, measured)
     return rows
+
+
+def _size(n):
+    """Bytes of a cache."""
+    return f"{n >> 20} MB" if n >> 20 else f"{n >> 10} kB"
+
+
+def _other_blas(measured):
+    """Rates of the other libraries of this machine."""
+    texts = []
+    for name, rate in measured["others"].items():
+        said = "{name}: {rate:.0f} GFLOP/s on one thread" if rate else "{name}: does not run"
+        texts.append(filled(said, name=name, rate=rate))
+    return texts or [translated("none found")]
 
 
 def _cores(facts):
@@ -342,9 +414,22 @@ def table(facts, measured):
     rows = [["", *titles], [translated("GFLOP/s, expected"), *texts]]
     for key, (name, digits) in ROWS.items():
         rows.append([translated(name), *(format(rates[key], digits) for rates in cases.values())])
+    rows += tile_rows(facts["tile"], cases.values())
     lines = [f"{row[0]:30}" + "".join(f"{cell:>18}" for cell in row[1:]) for row in rows]
     clock = "{clock:.2f} GHz, as the system states" if facts["clock"] else NO_CLOCK
     return [*lines, filled(EXPECTED, clock=filled(clock, clock=facts["clock"]))]
+
+
+def tile_rows(tile, cases):
+    """Two rows: GELU in the tiles of a pass, and in the fastest."""
+    times = [of_tiles(tile, rates) for rates in cases]
+    titles = (
+        filled("ns as in GELU, tiles of {n} k", n=tile >> 10),
+        translated("in the fastest tiles (size)"),
+    )
+    own = [f"{now:.2f}" for _, now, _, _ in times]
+    fastest = [f"{least:.2f} ({size >> 10} k)" for _, _, size, least in times]
+    return [titles[0], *own], [titles[1], *fastest]
 
 
 NO_CLOCK = "the clock, not known here"

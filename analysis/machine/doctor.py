@@ -59,6 +59,9 @@ LIBRARIES = (
     ("ArmPL", "OMP_NUM_THREADS", None, None, None),
 )
 
+# numbers that a thread's elementwise work takes at a time
+TILES = tuple(1 << n for n in range(13, 20))
+
 # what /proc/cpuinfo calls it, the widest first
 FLAGS = (
     ("avx512bw", "avx512"),
@@ -91,7 +94,7 @@ def describe():
     memory in bytes, clock in GHz, quota in cores; see `linux` and `library` for more.
     """
     cpus = own_cores()
-    facts = mac(_sysctl) if sys.platform == "darwin" else linux(cpus)
+    facts = mac(sysctl) if sys.platform == "darwin" else linux(cpus)
     built = np.show_config("dicts").get("Build Dependencies", {}).get("blas", {})
     facts |= library(ctypes.CDLL(_numpy_core()), built)
     facts["cores"] = len(cpus)
@@ -242,7 +245,7 @@ def _memory():
         return None
 
 
-def _sysctl(name):
+def sysctl(name):
     """A setting of a Mac's system; "" if there is no such name."""
     command = ["/usr/sbin/sysctl", "-n", name]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -267,7 +270,7 @@ def measure(seconds=0.2):
     cases = _environments(describe())
     measured = {"busy": busy_cores()}
     for case, env in cases.items():
-        measured[case] = env and _elsewhere(env, seconds)
+        measured[case] = env and elsewhere(env, seconds)
     return measured
 
 
@@ -286,9 +289,12 @@ def _environments(facts):
     return cases
 
 
-def _elsewhere(env, seconds):
-    """`rates` of a new process with this environment; None if it fails or hangs."""
-    command = [sys.executable, "-P", __file__, str(seconds)]
+def elsewhere(env, seconds, *file):
+    """`rates` of a new process with this environment, or the rate of a library's products.
+
+    None if it fails or hangs.
+    """
+    command = [sys.executable, "-P", __file__, str(seconds), *file]
     try:
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=30, check=False
@@ -302,8 +308,9 @@ def rates(seconds=0.2):
     """Rates of this process: GFLOP/s of a product, GB/s of a row times a matrix, ns per tanh.
 
     All are in float32, with kernels, threads and simd of `describe` beside them. The matrix has
-    256 MB, more than caches hold, as the weights have when a text is continued token by token. Each
-    rate is the best of several runs.
+    256 MB, more than caches hold, as the weights have when a text is continued token by token.
+    "tiles": {size: ns an element} of elementwise work like GELU's. Each rate is the best of several
+    runs.
     """
     facts = describe()
     measured = {key: facts[key] for key in ("kernels", "threads", "simd")}
@@ -313,23 +320,71 @@ def rates(seconds=0.2):
     x = np.linspace(-4, 4, 65536, dtype=np.float32)
     out = np.empty_like(x)
     measured["tanh"] = 1e9 * best(lambda: np.tanh(x, out=out), seconds / 5) / x.size
+    measured["tiles"] = tile_times(seconds)
     return measured
 
 
-def _product_rate(seconds):
+def tile_times(seconds):
+    """ns an element of work like GELU's, on one thread, in tiles of each size: {size: ns}."""
+    x = np.linspace(-4, 4, TILES[-1], dtype=np.float32)
+    times = {}
+    for size in TILES:
+        work = partial(_in_tiles, x, size)
+        shortest = best(work, seconds / len(TILES))
+        times[size] = 1e9 * shortest / x.size
+    return times
+
+
+def _in_tiles(x, size):
+    """What GELU does with an array: a polynomial of the squares, tanh, products."""
+    for start in range(0, x.size, size):
+        tile = x[start : start + size]
+        square = tile * tile
+        y = square * 1e-3
+        for _ in range(5):
+            y += 1e-2
+            y *= square
+        y *= tile
+        np.tanh(y, out=y)
+        y *= tile
+
+
+def _product_rate(seconds, multiply=np.matmul):
     """GFLOP/s of a float32 product.
 
     Its size is such that it takes a fifth of the time, so that many threads have enough to do.
     """
     n = 256
     a = np.ones((n, n), np.float32)
-    shortest = best(partial(np.matmul, a, a), seconds / 20)
+    shortest = best(partial(multiply, a, a), seconds / 20)
     while shortest * 8 < seconds / 5 and n < 4096:
         n *= 2
         a = np.ones((n, n), np.float32)
-        shortest = best(partial(np.matmul, a, a), seconds / 20)
-    shortest = min(shortest, best(partial(np.matmul, a, a), seconds))
+        shortest = best(partial(multiply, a, a), seconds / 20)
+    shortest = min(shortest, best(partial(multiply, a, a), seconds))
     return 2e-9 * n**3 / shortest
+
+
+def library_rate(seconds, file):
+    """GFLOP/s of the same product by a BLAS library; it may end the process if it lacks a part."""
+    sgemm = ctypes.CDLL(file).cblas_sgemm
+    number, factor, array = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
+    matrices = [factor, array, number, array, number, factor, array, number]
+    sgemm.argtypes = [number] * 6 + matrices
+    by_row = 101
+    as_it_is = 111
+
+    def multiply(a, b):
+        n = len(a)
+        out = np.empty_like(a)
+        sizes = [n] * 3
+        left = a.ctypes.data, n
+        right = b.ctypes.data, n
+        result = out.ctypes.data, n
+        sgemm(by_row, as_it_is, as_it_is, *sizes, 1.0, *left, *right, 0.0, *result)
+        return out
+
+    return _product_rate(seconds, multiply)
 
 
 def best(work, seconds):
@@ -377,4 +432,6 @@ def line(facts):
 
 
 if __name__ == "__main__":
-    print(json.dumps(rates(float(sys.argv[1]))))
+    seconds, *file = sys.argv[1:]
+    work = library_rate if file else rates
+    print(json.dumps(work(float(seconds), *file)))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from minitx.analysis import __main__ as cli
-from minitx.analysis.machine import advice, doctor
+from minitx.analysis.machine import advice, doctor, inventory
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +42,8 @@ ZEN5 = {
     "quota": None,
     "clock": 2.5,
     "memory": 16 * 10**9,
+    "caches": {"L1": 48 << 10, "L2": 1 << 20, "L3": 32 << 20},
+    "tile": 1 << 17,
     "blas": "OpenBLAS",
     "version": "0.3.31",
     "kernels": "SkylakeX",
@@ -60,9 +62,10 @@ RATES = {
     "gflops": 400.0,
     "bandwidth": 40.0,
     "tanh": 0.2,
+    "tiles": {"16384": 1.3, "65536": 1.2, "131072": 1.25, "524288": 2.0},
 }
 ONE = RATES | {"threads": 1, "gflops": 210.0}
-QUIET = {"busy": 0.0, "all": RATES, "one": ONE, "cores": None, "unpinned": None}
+QUIET = {"busy": 0.0, "all": RATES, "one": ONE, "cores": None, "unpinned": None, "others": {}}
 SLOW = {"kernels": "Haswell", "gflops": 110.0}
 
 
@@ -243,7 +246,7 @@ def test_this_process(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Zen")
     facts = json.loads(json.dumps(doctor.describe()))
-    assert set(facts) == set(ZEN5)
+    assert set(facts) | {"tile", "caches"} == set(ZEN5)
     assert facts["environment"] == {"OPENBLAS_CORETYPE": "Zen"} and facts["numpy"] == np.__version__
     assert facts["cores"] >= 1 and (facts["memory"] or 10**9) > 10**8
     assert facts["blas"] != "OpenBLAS" or (facts["kernels"] and facts["threads"] >= 1)
@@ -278,14 +281,15 @@ def test_the_first_run_only_warms_up():
 
 def test_each_case_is_an_environment_of_its_own(monkeypatch):
     tried = []
-    monkeypatch.setattr(doctor, "_elsewhere", lambda env, seconds: tried.append(env) or dict(RATES))
+    monkeypatch.setattr(doctor, "elsewhere", lambda env, seconds: tried.append(env) or dict(RATES))
     monkeypatch.setattr(doctor, "busy_cores", lambda: 0.25)
     monkeypatch.setattr(doctor, "describe", lambda: ZEN5 | {"threads": 4, "physical": 2})
     for name in doctor.PINS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     measured = doctor.measure()
-    assert measured == {"busy": 0.25, "all": RATES, "one": RATES, "cores": RATES, "unpinned": None}
+    expected = {"all": RATES, "one": RATES, "cores": RATES, "unpinned": None}
+    assert measured == expected | {"busy": 0.25}
     now, single, cores = tried
     assert now == dict(os.environ)
     assert all(cores[name] == "2" for name in doctor.THREADS)
@@ -302,11 +306,46 @@ def test_each_case_is_an_environment_of_its_own(monkeypatch):
 
 
 def test_a_process_that_measures_and_one_that_cannot_start():
-    rates = doctor._elsewhere(os.environ | dict.fromkeys(doctor.THREADS, "1"), 0.001)
+    rates = doctor.elsewhere(os.environ | dict.fromkeys(doctor.THREADS, "1"), 0.001)
     assert set(rates) == set(RATES)
     assert min(rates["gflops"], rates["bandwidth"], rates["tanh"]) > 0
     assert rates["threads"] in (1, None)
-    assert doctor._elsewhere(os.environ | {"PYTHONHOME": "/nowhere"}, 0.001) is None
+    assert set(rates["tiles"]) == set(map(str, doctor.TILES)) and min(rates["tiles"].values()) > 0
+    assert doctor.elsewhere(os.environ | {"PYTHONHOME": "/nowhere"}, 0.001) is None
+
+
+def test_caches_of_data(tmp_path):
+    core = "sys__devices__system__cpu__cpu0__cache__index"
+    for n, (level, kind, size) in enumerate(
+        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K")]
+    ):
+        values = {"level": level, "type": kind, "size": size}
+        files(tmp_path, **{f"{core}{n}__{name}": text for name, text in values.items()})
+    assert inventory.caches(tmp_path) == {"L1": 48 << 10, "L2": 1 << 20}
+    assert inventory.caches(tmp_path / "sys") == {}
+    m2 = {"hw.l1dcachesize": "65536", "hw.l2cachesize": "4194304"}
+    assert inventory.mac_caches(lambda name: m2.get(name, "")) == {"L1": 1 << 16, "L2": 1 << 22}
+
+
+def test_other_libraries_are_found_and_multiply(tmp_path, monkeypatch):
+    monkeypatch.setattr(inventory.ctypes.util, "find_library", lambda name: None)
+    assert inventory.libraries(tmp_path) == {}
+    files(tmp_path, lib__libmkl_rt_DOT_so_DOT_3="")
+    given = {"MKL": str(tmp_path / "lib/libmkl_rt.so.3")}
+    assert inventory.libraries(tmp_path) == given
+    products = []
+
+    def cblas_sgemm(*arguments):
+        products.append(arguments)
+
+    library = SimpleNamespace(cblas_sgemm=cblas_sgemm)
+    monkeypatch.setattr(doctor.ctypes, "CDLL", lambda file: library)
+    assert doctor.library_rate(0.001, "libmkl_rt.so.3") > 0
+    order, *_, n = products[0][:6]
+    assert order == 101 and n == 256 and len(products[0]) == len(cblas_sgemm.argtypes) == 14
+    monkeypatch.undo()
+    monkeypatch.setattr(inventory, "libraries", lambda: given)
+    assert inventory.rates(0.001) == {"MKL": None}  # an empty file
 
 
 # Advice
@@ -547,6 +586,9 @@ def test_the_page_has_every_fact_and_every_case():
     ):
         assert part in text
     assert re.search(r"GFLOP/s, measured +110 +400 +210\n", text)
+    assert re.search(r"tiles of 128 k +1.25 +1.25 +1.25\n", text)
+    assert re.search(r"fastest tiles \(size\)( +1.20 \(64 k\)){3}\n", text)
+    assert "L1 48 kB, L2 1 MB, L3 32 MB" in text and "none found" in text
     assert max(map(len, text.splitlines())) <= 110
 
 
@@ -569,6 +611,22 @@ def test_the_line_beside_a_table():
     assert "; Accelerate, kernels unknown, threads as it likes; " in doctor.line(apple)
 
 
+def test_a_faster_blas_of_this_machine_is_named():
+    assert said(measured={"others": {"MKL": 215.0, "BLIS": None}}) == []
+    (warning,) = said(measured={"others": {"MKL": 300.0, "BLIS": None}})
+    assert "MKL on this machine multiplies at 300 GFLOP/s" in warning and "at 210" in warning
+    text = advice.text(ZEN5, QUIET | {"others": {"MKL": 300.0, "BLIS": None}})
+    assert "MKL: 300 GFLOP/s on one thread, BLIS: does not run" in text
+
+
+def test_tiles_that_do_not_fit_the_caches_are_reported():
+    slow = ONE | {"tiles": ONE["tiles"] | {"131072": 1.5}}
+    (warning,) = said(measured={"one": slow})
+    assert "tiles of 64 thousand numbers" in warning and "1.20 instead of 1.50 ns" in warning
+    busy = {"one": slow, "busy": 1.0, "all": RATES | {"threads": 1}}
+    assert not [text for text in said({"threads": 1}, busy) if "tiles" in text]
+
+
 # The command
 
 
@@ -587,6 +645,7 @@ def test_the_command_describes_what_other_programs_get(tmp_path):
 
 
 def test_the_command_prints_the_page(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "measure", lambda: QUIET)
+    monkeypatch.setattr(doctor, "measure", lambda: dict(QUIET))
+    monkeypatch.setattr(inventory, "rates", dict)
     assert cli.main(["doctor"]) == 0
     assert "GFLOP/s, measured" in capsys.readouterr().out

@@ -6451,4 +6451,28 @@ BREAKS = [
         "n > MOST",
         "n > MOST + 1",
     ),
+    Break(
+        "a cache of instructions counts as one of data",
+        "analysis/machine/inventory.py",
+        "kind != 'Instruction'",
+        "kind",
+    ),
+    Break(
+        "a faster BLAS of the machine is not named",
+        ADVICE,
+        "rates[fastest] < NOTICED * own['gflops']",
+        "True",
+    ),
+    Break(
+        "tiles are judged while other work holds the cores",
+        ADVICE,
+        "(measured['busy'] or 0) > 0.5",
+        "False",
+    ),
+    Break(
+        "a BLAS that does not run is compared",
+        ADVICE,
+        "{name: rate for name, rate in measured['others'].items() if rate}",
+        "dict(measured['others'])",
+    ),
 ]
