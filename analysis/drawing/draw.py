@@ -48,6 +48,7 @@ STYLE = {
 
 _drawing = threading.RLock()
 SVG_DPI = 72  # what matplotlib draws SVG in
+PANEL = 0.15  # of a figure, at least, is the width and height of a panel that is shown alone
 GRID = 7  # digits of an axes' place, in widths of the figure
 
 # all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either, and
@@ -134,9 +135,9 @@ def _settle_parts(picture):
 
 
 def thumbnail(picture, width=200):
-    """A drawn figure as a small PNG without words, `width` pixels before empty rims are cut off.
+    """The first panel of a drawn figure, or many small ones, as a PNG of at most `width` pixels.
 
-    The figure loses its words for good, so this is called last.
+    Words and empty rims are left out. The figure loses them for good, so this is called last.
     """
     from matplotlib.axis import Axis
     from matplotlib.image import imread, imsave
@@ -146,12 +147,31 @@ def thumbnail(picture, width=200):
         axis.set_visible(False)
     for words in picture.findobj(Text):
         words.set_visible(False)
-    drawn = imread(io.BytesIO(_png(picture, dpi=width / picture.get_figwidth())))
+    shares = _first_panel_alone(picture)
+    dots = width / max(shares * picture.get_size_inches())
+    drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
     is_drawn = (drawn != drawn[0, 0]).any(axis=-1)
     rows, columns = (_around(is_drawn.any(axis=axis).nonzero()[0]) for axis in (1, 0))
     buffer = io.BytesIO()
     imsave(buffer, drawn[rows, columns], format="png", metadata={"Software": None})
     return buffer.getvalue()
+
+
+def _first_panel_alone(picture):
+    """Hide all but the first panel, top left, and what shares its place; its share of the size.
+
+    Panels that are many and small are one picture, and stay.
+    """
+    boxes = {axes: axes.get_position() for axes in picture.axes}
+    panels = {axes: box for axes, box in boxes.items() if min(box.width, box.height) > PANEL}
+    if not panels:
+        return 1
+    first = max(panels.values(), key=lambda box: (round(box.y1, 1), -box.x0))
+    for axes, box in boxes.items():
+        axes.set_visible(first.contains(*(box.min + box.max) / 2))
+    for legend in picture.legends:
+        legend.set_visible(False)
+    return first.size
 
 
 def _around(numbers, rim=1):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..machine import language
 from ..maths import profiles
+from . import parts
 
 
 class Term(NamedTuple):
@@ -310,4 +311,4 @@ def section():
         name, meaning = (escape(language.translated(text)) for text in (term.name, term.meaning))
         entries += f'<div id="term-{term.slug}"><dt>{name}</dt><dd>{meaning}</dd></div>'
     title = language.translated("Glossary")
-    return f'<section id="glossary"><h2>{title}</h2><dl>{entries}</dl></section>'
+    return f'<section id="glossary">{parts.whole(title, f"<dl>{entries}</dl>")}</section>'

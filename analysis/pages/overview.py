@@ -9,7 +9,6 @@ from ..contract.registry import Answer
 from ..machine.language import count, filled, translated
 from ..running import single
 from . import parts, themes
-from .glossary import Linker
 
 # names under which results count documents that were not read: empty, or of one token
 LEFT_OUT = "left_out", "n_skipped", "skipped"
@@ -32,12 +31,12 @@ def answer_of(outcome):
     return Answer("measured", number["means"], value, null)
 
 
-def answers(runs):
+def answers(runs, link):
     """Table with the answer to every question: verdict, question, number beside chance, figure.
 
     runs: (experiment, outcome, seconds) of each. The questions of one theme stand together.
+    link: the Linker of the first screen.
     """
-    link = Linker()
     head = "".join(f'<th scope="col">{title}</th>' for title in map(translated, TITLES))
     body = ""
     for theme, own in themes.grouped(runs).items():
@@ -88,6 +87,7 @@ def tally(runs, more=""):
     lines += [f"{stated} {_counts(of_any)}"] if of_any else []
     lines.append(escape(_left_out(runs)))
     first, *rest = lines
+    first += f' <span class="soft">{translated("No is a result, too.")}</span>'
     folded = "".join(f'<p class="tally">{line}</p>' for line in rest) + more
     return f'<details class="tally"><summary>{first}</summary>{folded}</details>'
 
@@ -126,6 +126,12 @@ def documents_left_out(outcome):
     return int(sum(count.sum() for count in counts))
 
 
+def leads(runs):
+    """A line that leads to the answers, on a first screen on which none stands."""
+    text = filled("{questions}, answered below", questions=count(len(runs), "question"))
+    return f'<p class="leads"><a href="#answers">{text}</a></p>'
+
+
 def contents(runs):
     """The list of sections, each experiment behind the sign of its answer.
 
@@ -144,6 +150,6 @@ def contents(runs):
 def _item(experiment, outcome):
     """An entry of the list: a link to the section of an experiment."""
     sign = parts.sign(answer_of(outcome).verdict)
-    name = escape(experiment.name.replace("-", " "))
+    name = escape(themes.short(experiment.name))
     title = escape(translated(experiment.question))
     return f'<li class="one"><a href="#{experiment.name}" title="{title}">{sign} {name}</a></li>'

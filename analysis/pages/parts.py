@@ -43,6 +43,12 @@ def fold(summary, content, kind=""):
     return f'<details class="{kind}"><summary>{escape(summary)}</summary>{content}</details>'
 
 
+def whole(title, content):
+    """A section's heading and what stands below it: open, and folded by a program on a phone."""
+    heading = f"<summary><h2>{title}</h2></summary>"
+    return f'<details class="whole" open>{heading}{content}</details>'
+
+
 def table(titles, rows, kind=""):
     """A table of rows of HTML cells; the first cell of a row names it.
 

@@ -17,7 +17,7 @@ from ..contract import registry, results
 from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
 from ..running import many, settings, single
-from . import glossary, overview, parts, published, story, themes, tokens, verdicts
+from . import glossary, overview, parts, published, sketch, story, themes, tokens, verdicts
 from .section import section
 
 EVERY = 2  # seconds at least between two pages of a report that is not done
@@ -83,6 +83,9 @@ def page(model, name, runs, rows, seconds, to_come=0):
     sections = "".join(
         section(run, name, outcome, time) for run, outcome, time in themes.sort(runs)
     )
+    link = glossary.Linker()
+    beside = sketch.figure(runs), overview.leads(runs)
+    told = story.section(story.lines_of(model, runs), link, *beside)
     return (
         f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
@@ -93,8 +96,7 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
         f"{overview.contents(runs)}<main>"
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
-        f"</header>{story.section(story.lines_of(model, runs))}"
-        f"{overview.tally(runs, verdicts.line(rows))}{overview.answers(runs)}"
+        f"</header>{told}{overview.tally(runs, verdicts.line(rows))}{overview.answers(runs, link)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main>"
         f"<script>{PROGRAM}</script></body></html>\n"
     )

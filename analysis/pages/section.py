@@ -13,6 +13,9 @@ from . import folding, overview, parts, passage
 from .glossary import Linker
 
 SHOWN = 6  # headline numbers; the others are folded
+IN_DARK = (
+    "In a dark page light and dark of a figure are exchanged: what is dark on paper is bright here."
+)
 LONG = 3  # entries from which a list is a table
 
 
@@ -26,10 +29,9 @@ def section(experiment, name, outcome, seconds):
         body += _says(outcome.says, link) + _by_head(experiment, outcome)
         body += _numbers(outcome.headline, link)
         body += _reading(experiment, link)
-    return (
-        f'<section id="{experiment.name}"><h2>{escape(translated(experiment.question))}</h2>'
-        f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}</section>"
-    )
+    body = f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}"
+    title = escape(translated(experiment.question))
+    return f'<section id="{experiment.name}">{parts.whole(title, body)}</section>'
 
 
 def _answer(outcome):
@@ -182,6 +184,7 @@ def _labelled(number, null):
 def _reading(experiment, link):
     """What to look for in the figure, and what was published."""
     html = f"<p>{link(translated(experiment.look))}</p>" if experiment.look else ""
+    html += f'<p class="in-dark">{translated(IN_DARK)}</p>' if html else ""
     if experiment.published:
         where = f" ({translated(experiment.figure)})" if experiment.figure else ""
         title = filled("Published{where}:", where=escape(where))

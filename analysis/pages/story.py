@@ -20,12 +20,10 @@ from ..machine.language import filled, translated
 from ..measures import context_extension
 from ..running import single
 from . import themes
-from .glossary import Linker
+from .themes import AWAY, CARRY, ENTER, MOVED, READ
 
-MOST = 5  # topics
 MINUS = "\N{MINUS SIGN}"
-THEME = {"How far they carry": "How far positions are carried"}  # whose tests may disagree
-ENTER = {  # by the names of context_extension.mechanisms
+WAYS = {  # by the names of context_extension.mechanisms
     "learned": "A learned table has a row for each position, which is added to the input.",
     "sinusoidal": "A fixed table of sine waves has a row for each position, added to the input.",
     "rotary": "Each layer turns queries and keys by angles that grow with the position (rotary).",
@@ -41,7 +39,7 @@ NO_EFFECT = "No measure of positions that stands here exceeds its null in this r
 class Sentence(NamedTuple):
     """What an experiment says on a topic, and when."""
 
-    topic: str
+    topic: str  # of themes.py
     experiment: str
     pieces: object  # of sentences.py, in the scope of the experiment's file and of NAMED
     rule: object = None  # of rules.py; None: the experiment's answer shows an effect
@@ -63,7 +61,7 @@ DIRECTED = (
 
 SENTENCES = (
     Sentence(
-        "How they enter",
+        ENTER,
         "positions",
         "The table holds waves: its spectrum peaks at a period of **{peak_period:.3g} tokens** "
         "(amplitude {peak:.2f}; chance: {peak_null:.2f}).",
@@ -71,7 +69,7 @@ SENTENCES = (
         needs="peak_at",
     ),
     Sentence(
-        "How they enter",
+        ENTER,
         "positions",
         "The table holds waves over the grid of {rows} × {columns} patches (highest amplitude "
         "**{peak:.2f}**; chance: {peak_null:.2f}).",
@@ -79,7 +77,7 @@ SENTENCES = (
         of_pictures=True,
     ),
     Sentence(
-        "Where they are read",
+        READ,
         "lags",
         [
             DIRECTED,
@@ -92,7 +90,7 @@ SENTENCES = (
         needs="n_positions",
     ),
     Sentence(
-        "Where they are read",
+        READ,
         "kernel",
         [
             DIRECTED,
@@ -102,7 +100,7 @@ SENTENCES = (
         ],
     ),
     Sentence(
-        "Where they are read",
+        READ,
         "sources",
         "In the first layer {strongest} scores by positions most: position × position is "
         "**{most:.0%}** of the variance of its scores (chance: {most_null:.0%}).",
@@ -110,7 +108,7 @@ SENTENCES = (
         of_pictures=True,
     ),
     Sentence(
-        "When they are moved",
+        MOVED,
         "dial",
         [
             When("is_each", "{n_directed} heads × {n_shifts} shifts: in", "In"),
@@ -120,7 +118,7 @@ SENTENCES = (
         needs="n_cells",
     ),
     Sentence(
-        "How far they carry",
+        CARRY,
         "probe",
         [
             "A linear probe reads a token's position from the residual stream: R² {r2_on:.2f} "
@@ -132,7 +130,7 @@ SENTENCES = (
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
     ),
     Sentence(
-        "How far they carry",
+        CARRY,
         "cca",
         "The {components} slowest cosines of the grid are in the output with a correlation of "
         "**{last:.2f}** (chance: {last_null:.2f}).",
@@ -140,7 +138,7 @@ SENTENCES = (
         of_pictures=True,
     ),
     Sentence(
-        "What is left with the table at zero",
+        AWAY,
         "remove-positions",
         [
             "This model was trained with its table; set to zero, its {perplexity_kind} rises from "
@@ -161,7 +159,7 @@ SENTENCES = (
         needs="loss",
     ),
     Sentence(
-        "What is left with the table at zero",
+        AWAY,
         "relearn",
         "With the words spread apart and only the table learned anew, {follow:.0%} of the "
         "heads with a direction look as many words away as before (chance: {follow_null:.0%}).",
@@ -169,7 +167,7 @@ SENTENCES = (
         also=True,
     ),
     Sentence(
-        "What is left with the table at zero",
+        AWAY,
         "mechanisms",
         "Its loss rises by {off[0]:.2f} nats per token (signs at random: by {off_null[0]:.2f} at "
         "most).",
@@ -177,7 +175,7 @@ SENTENCES = (
         needs="off",
     ),
     Sentence(
-        "What the order of words is worth",
+        AWAY,
         "reviews",
         "A linear probe tells windows of text with their words in order from shuffled ones in "
         "{accuracy:.0%} of cases, with positions at zero in {accuracy_zero:.0%} (labels shuffled: "
@@ -258,7 +256,7 @@ def lines_of(model, runs):
     runs: (experiment, outcome, seconds) of each.
     """
     outcomes = {experiment.name: (experiment, outcome) for experiment, outcome, _ in runs}
-    lines = [("How they enter", enters(model), "")]
+    lines = [(ENTER, enters(model), "")]
     for sentence in SENTENCES:
         topics = [topic for topic, _, name in lines if name]
         if (sentence.topic in topics) != sentence.also or sentence.experiment not in outcomes:
@@ -267,20 +265,20 @@ def lines_of(model, runs):
         if text:
             text += against(sentence.topic, outcomes)
             lines.append((sentence.topic, text, sentence.experiment))
-    shown = [*dict.fromkeys(topic for topic, _, _ in lines)][:MOST]
-    return [line for line in lines if line[0] in shown]
+    return lines
 
 
 def against(topic, outcomes):
     """A sentence that names the experiments of a topic's theme which show no effect, if any."""
-    names = themes.THEMES[THEME[topic]] if topic in THEME else ()
+    names = themes.THEMES[topic] if topic == CARRY else ()
     own = [outcomes[name] for name in names if name in outcomes]
     asked = [(run, run_outcome.answer) for run, run_outcome in own if _judged(run_outcome)]
     missing = [run.name for run, answer in asked if answer.verdict not in verdict.EFFECTS]
+    names = ", ".join(map(themes.short, missing))
     if not missing:
         return ""
     text = "But {n} of the {all} tests of this did not show it: {names}."
-    return " " + filled(text, n=len(missing), all=len(asked), names=", ".join(missing))
+    return " " + filled(text, n=len(missing), all=len(asked), names=names)
 
 
 def _judged(outcome):
@@ -296,7 +294,7 @@ def enters(model):
     names = context_extension.mechanisms(stack)
     if names == ["none"]:
         return translated(CAUSAL if stack.config.causal else NONE)
-    return " ".join(translated(ENTER[name]) for name in names)
+    return " ".join(translated(WAYS[name]) for name in names)
 
 
 def _text(sentence, experiment, outcome, model):
@@ -321,9 +319,11 @@ def plain(text):
     return BOLD.sub(r"\1", text)
 
 
-def section(lines):
-    """The section of these lines; each topic links to the experiment behind it."""
-    link = Linker()
+def section(lines, link, beside="", leads=""):
+    """The section of these lines; each topic links to the answers of its theme.
+
+    link: the Linker of the first screen. beside: a picture, as HTML. leads: a line above, as HTML.
+    """
     items = ""
     for topic in dict.fromkeys(topic for topic, _, _ in lines):
         own = [line for line in lines if line[0] == topic]
@@ -332,10 +332,11 @@ def section(lines):
         items += f"<li><b>{_headed(topic, name)}</b> {text}</li>"
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
-    return f'<section id="story"><h2>{title}</h2><ul class="story">{items}</ul>{none}</section>'
+    told = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
+    return f'<section id="story"><h2>{title}</h2>{leads}{told}{none}</section>'
 
 
 def _headed(topic, name):
-    """The topic of a line, linked to the experiment that it comes from."""
+    """The topic of a line, linked to the answers of the experiment's theme."""
     text = escape(f"{translated(topic)}:")
-    return f'<a href="#{name}">{text}</a>' if name else text
+    return f'<a href="#{themes.anchor(themes.of(name))}">{text}</a>' if name else text

@@ -1,20 +1,24 @@
 """Themes of the report's questions: those of one theme stand together, in the order of the list.
 
-Statements about any transformer are apart: that one holds is no finding about a model.
+The first five are what the report's first sentences tell (story.py), under the same names.
+Statements about any transformer are apart: that one holds is no finding about a model. Order: the
+themes, the few words by which lists name a question, groups.
 """
 
+from ..machine.language import translated
+
+ENTER, READ, MOVED = "How positions enter", "Where positions are read", "When positions are moved"
+CARRY, AWAY = "How far positions carry", "When positions are taken away"
 ANY = "Statements about any transformer, tested on this one"
 OTHER = "Other questions"
 THEMES = {
-    "The position table": ("positions", "models", "norms"),
-    "Where heads look": ("profiles", "attention", "alignment", "conditions", "kernel"),
+    ENTER: ("positions", "models", "norms"),
+    READ: ("profiles", "attention", "alignment", "conditions", "kernel", "lags", "sources"),
+    MOVED: ("dial", "notch", "scale-positions", "inject-positions", "shift"),
+    CARRY: ("components", "residual", "cca", "probe", "chain"),
+    AWAY: ("remove-positions", "relearn", "mask-positions", "mechanisms", "reviews"),
     "How queries and keys carry positions": (
-        "queries-keys", "extraction", "singular-values", "bases", "rotation", "lags", "sources",
-    ),
-    "How far positions are carried": ("components", "residual", "cca", "probe", "chain"),
-    "Positions moved, changed, or taken away": (
-        "dial", "notch", "scale-positions", "inject-positions", "remove-positions", "relearn",
-        "shift", "mask-positions", "mechanisms", "reviews",
+        "queries-keys", "extraction", "singular-values", "bases", "rotation",
     ),
     "A joint space of queries and keys": ("joint-space", "joint-grid"),
     "What a prediction comes from": (
@@ -23,13 +27,68 @@ THEMES = {
     OTHER: (),
     ANY: ("parts", "shapes", "mixing", "slices", "projections"),
 }  # fmt: skip
+SHORT = {  # up to four words, most of them of the question
+    "positions": "spectral peaks",
+    "models": "periodic, like others",
+    "norms": "position in the norm",
+    "profiles": "fixed relative positions",
+    "attention": "one fixed offset",
+    "alignment": "the source token",
+    "conditions": "one word repeated",
+    "kernel": "positions alone",
+    "lags": "offset that matches best",
+    "sources": "sharp peaks of scores",
+    "dial": "keys shifted",
+    "notch": "one band of waves",
+    "scale-positions": "positions at another scale",
+    "inject-positions": "positions added again",
+    "shift": "where a text begins",
+    "components": "principal components",
+    "residual": "share of the stream",
+    "cca": "subspace of positions",
+    "probe": "a linear probe",
+    "chain": "one head shifted",
+    "remove-positions": "without position embeddings",
+    "relearn": "only the table retrained",
+    "mask-positions": "an attention mask instead",
+    "mechanisms": "beyond the training length",
+    "reviews": "a downstream task",
+    "queries-keys": "queries and keys periodic",
+    "extraction": "positions extracted",
+    "singular-values": "only a few directions",
+    "bases": "SVD: few columns",
+    "rotation": "rotation of queries",
+    "joint-space": "closer, in one sentence",
+    "joint-grid": "closer, over many texts",
+    "predict": "help of the context",
+    "attribution": "integrated gradients",
+    "attribute": "logit of the answer",
+    "heads": "an earlier occurrence",
+    "patch": "one head patched",
+    "paths": "heads that write",
+    "circuit": "a few edges",
+    "parts": "nothing but attention",
+    "shapes": "one vector",
+    "mixing": "what mixes tokens",
+    "slices": "slices of the embedding",
+    "projections": "query, key and value",
+}
+
+
+def short(name):
+    """A question in a few words; of an experiment of one's own its name.
+
+    >>> short("chain"), short("first-token")
+    ('one head shifted', 'first token')
+    """
+    return translated(SHORT[name]) if name in SHORT else name.replace("-", " ")
 
 
 def of(name):
     """The theme of an experiment.
 
     >>> of("lags"), of("one of your own")
-    ('How queries and keys carry positions', 'Other questions')
+    ('Where positions are read', 'Other questions')
     """
     return next((theme for theme, names in THEMES.items() if name in names), OTHER)
 
@@ -37,7 +96,7 @@ def of(name):
 def anchor(theme):
     """The id of a theme's answers.
 
-    >>> anchor("The position table")
+    >>> anchor("How positions enter")
     'theme-0'
     """
     return f"theme-{[*THEMES].index(theme)}"

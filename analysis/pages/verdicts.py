@@ -67,10 +67,9 @@ def section(rows, name):
     for verdict, others in _others(rows).items():
         folded = parts.table(TITLES, map(_cells, others), "claims")
         html += parts.fold(_unjudged(verdict, others), folded)
-    return (
-        f'<section id="published"><h2>{translated("Published values beside this model")}</h2>'
-        f'<p class="soft">{translated(ABOUT)} {command}</p>{html}</section>'
-    )
+    html = f'<p class="soft">{translated(ABOUT)} {command}</p>{html}'
+    title = translated("Published values beside this model")
+    return f'<section id="published">{parts.whole(title, html)}</section>'
 
 
 def _cells(row):

@@ -10,12 +10,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from matplotlib.image import imread
 from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
 from minitx.analysis.contract.numbers import Fact
-from minitx.analysis.pages import story
+from minitx.analysis.pages import sketch, story
 
 SVG = "{http://www.w3.org/2000/svg}"
 MEANS = "a number with a long meaning that goes on and on, number"
@@ -36,6 +37,16 @@ BROKEN = """() => {
   }
   return broken;
 }"""  # words of table cells that stand on more than one line
+INSIDE = """all => all.map(x => {
+  const box = x.getBoundingClientRect(), whole = x.closest("svg").getBoundingClientRect();
+  return box.left >= whole.left && box.right <= whole.right && box.bottom <= whole.bottom;
+})"""
+DRAWN = sketch.drawn(
+    {
+        kind: np.linspace(0.9, low, 5)
+        for kind, low in (("random", 0.08), ("shuffled", 0), ("trained", 0.76))
+    }
+)
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -120,7 +131,7 @@ def test_print_has_everything_and_no_list_of_sections(open_page, path):
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator("nav")).to_be_hidden()
     assert page.evaluate(BACKGROUND) == "rgb(255, 255, 255)"
-    folded = page.locator("details:not(.making) > :last-child").all()
+    folded = page.locator("details:not(.making, .whole) > :last-child").all()
     assert folded and min(x.bounding_box()["height"] for x in folded) > 10
 
 
@@ -193,3 +204,79 @@ def test_figures_are_dark_where_the_page_is(open_page, path, what):
     pixels = imread(io.BytesIO(image.screenshot(caret="initial")))[..., :3]
     assert np.median(pixels) < 0.15  # 0.1; 0.86 and 0.72 before
     assert (pixels.mean(axis=-1) > 0.8).mean() < 0.1
+
+
+def test_sections_are_folded_on_a_phone_and_open_by_links(open_page, path):
+    """81,014 pixels of a report of all experiments before, 7,900 since; nothing is out of reach."""
+    page = open_page(path, 390, 844)
+    bodies = page.locator("details.whole")
+    assert bodies.evaluate_all("all => all.map(x => x.open)") == [False] * 6
+    assert max(x.bounding_box()["height"] for x in bodies.all()) < 80
+    page.locator('.answers a[href="#good"]').first.click()
+    expect(page.locator("#good figure").first).to_be_in_viewport()
+    page.evaluate("location.hash = 'term-null'")
+    expect(page.locator("#term-null")).to_be_in_viewport()
+    expect(page.locator("#bad .whole")).not_to_have_attribute("open", "")
+    page.goto(f"{path.as_uri()}#bad")
+    page.reload()
+    expect(page.locator("#bad .answer")).to_be_in_viewport()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(bodies.evaluate_all("all => all.map(x => x.open)"))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert all(bodies.evaluate_all("all => all.map(x => x.open)"))
+
+
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which knows links to a text
+def test_a_search_opens_what_is_folded_on_a_phone(open_page, path):
+    """A link to a text looks for it as a search in the page does."""
+    page = open_page(path, 390, 844)
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#:~:text=something%20%3Cbroke%3E")
+    expect(page.locator("#bad .whole")).to_have_attribute("open", "")
+    page.goto(path.as_uri())
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_has_no_complaint_of_the_report(open_page, path, width, dark):
+    page = open_page(path, width, 900, dark)
+    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
+    report = Axe().run(page).response
+    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
+    assert faults == {}
+
+
+def test_lines_of_prose_are_short(open_page, path):
+    """70 widths of a digit at most; answers had 115 letters."""
+    page = open_page(path, 1920, 1000)
+    wide = """all => all.filter(x => {
+      const one = document.createElement("span"); one.textContent = "0".repeat(10); x.append(one);
+      const digit = one.getBoundingClientRect().width / 10; one.remove();
+      return x.clientWidth > 70.5 * digit;
+    }).map(x => x.textContent.slice(0, 40))"""
+    assert page.locator(".story li, section p:not(.tally), dd").evaluate_all(wide) == []
+
+
+def test_links_have_two_looks(open_page, path):
+    """What goes somewhere is underlined in the colour of links, what explains a word is dotted."""
+    page = open_page(path)
+    looks = """all => [...new Set(all.map(x => {
+      const look = getComputedStyle(x);
+      return [look.textDecorationLine, look.textDecorationStyle, look.color === TEXT].join(" ");
+    }))].sort()""".replace("TEXT", "getComputedStyle(x.parentElement).color")
+    links = page.locator("main a:not(.thumbnail)")
+    assert links.evaluate_all(looks) == ["underline dotted true", "underline solid false"]
+    expect(page.locator("main button")).to_have_count(0)
+
+
+def test_the_first_screen_has_a_picture_that_can_be_read(open_page, tmp_path, monkeypatch):
+    """R² by layer, beside the sentences; on a phone below them."""
+    plant(monkeypatch, good)
+    monkeypatch.setattr(sketch, "figure", lambda runs: DRAWN)
+    write_report(tmp_path)
+    page = open_page(tmp_path / "index.html", 1280, 800)
+    picture, text = (page.locator(x).bounding_box() for x in (".sketch svg", ".story"))
+    assert picture["width"] >= 260 and picture["height"] >= 120
+    assert picture["x"] > text["x"] + text["width"] and picture["y"] + picture["height"] < 800
+    inside = page.locator(".sketch text").evaluate_all(INSIDE)
+    assert len(inside) == 11 and all(inside)

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 from planted import HOSTILE, Page, answers, bad, good, plant, unfit, write_report
 
 import minitx
@@ -173,7 +175,10 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
         assert "◐ Partly" in shown and "Is good <tame>?" in shown
         assert f"heads beyond their null {HOSTILE}" in shown
         assert re.search(r"7 of 9 ?\(?chance: 1 of 9", shown)
-    assert "1 question about this model: ◐ Partly 1Left out: nothing." in page.text
+    assert (
+        "1 question about this model: ◐ Partly 1 No is a result, too.Left out: nothing."
+        in page.text
+    )
     assert text.count('class="mark partly"') == 3 and page.text.count("◐ good") == 1
 
 
@@ -495,3 +500,19 @@ def test_a_colour_bar_and_a_second_axis_are_no_panels():
         left.twinx()
         figure.colorbar(right.imshow(np.eye(3)), ax=right)
         assert len(folding.panels(draw.svg(figure))) == 2
+
+
+def test_a_thumbnail_shows_the_first_panel_of_a_few_and_all_of_many():
+    """On 104 pixels a figure showed halves of its panels; small maps in a row are one picture."""
+
+    def of(n, first):
+        with draw.style():
+            figure = draw.figure(8, 2)
+            for k, axes in enumerate(figure.subplots(1, n, squeeze=False)[0]):
+                axes.plot(first if k == 0 else [0, k % 3, 1])
+            draw.svg(figure)
+            return draw.thumbnail(figure, 100)
+
+    few, many = (imread(io.BytesIO(of(n, [0, 1, 0]))).shape for n in (3, 9))
+    assert few[1] < 2 * few[0] and many[1] > 3 * many[0]
+    assert max(few) > 60 and of(3, [0, 1, 0]) != of(3, [1, 0, 1])

@@ -1,5 +1,6 @@
 """The story at the top of the report: each sentence from a number that is beyond its null."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,8 @@ from minitx import analysis, weights
 from minitx.analysis.contract.registry import OF_PICTURES, Answer
 from minitx.analysis.machine import language
 from minitx.analysis.measures import context_extension
-from minitx.analysis.pages import report, story
+from minitx.analysis.pages import report, sketch, story, themes
+from minitx.analysis.pages.glossary import Linker
 from minitx.analysis.running.single import Failure, Outcome
 
 ZOO, GOLDEN = weights.find("tiny-roberta").parent / "zoo", Path(__file__).parents[1] / "golden"
@@ -114,7 +116,8 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
-        "after layer 0). But 2 of the 4 tests of this did not show it: cca, chain."
+        "after layer 0). But 2 of the 4 tests of this did not show it: subspace of positions, "
+        "one head shifted."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
@@ -126,12 +129,13 @@ def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monke
     assert lines(monkeypatch, both)["relearn"].startswith("With the words spread apart")
     assert lines(monkeypatch, {"relearn": relearn}) == {}
     own = [("Topic", "a", ""), ("Topic", "b", "first"), ("Topic", "c", "second")]
-    assert 'href="#first"' in story.section(own) and "second" not in story.section(own)
+    shown = story.section(own, Linker())
+    assert shown.count("href=") == 1 and 'href="#theme-' in shown
 
 
 def test_the_figure_of_a_line_is_bold_and_plain_in_the_record():
     line = ("Where", "In **3 of 4** heads <b>.", "lags")
-    assert "In <b>3 of 4</b> heads &lt;b&gt;." in story.section([line])
+    assert "In <b>3 of 4</b> heads &lt;b&gt;." in story.section([line], Linker())
     assert story.plain(line[1]) == "In 3 of 4 heads <b>."
 
 
@@ -176,8 +180,8 @@ def test_a_topic_is_told_once_and_another_experiment_stands_in(monkeypatch):
 def test_every_model_says_how_positions_enter(name):
     model = minitx.load(weights.find(name if "tiny" in name else f"weights/zoo/{name}"))
     ((topic, text, experiment),) = story.lines_of(model, [])
-    assert topic == "How they enter" and text and experiment == ""
-    shown = Page(story.section([(topic, text, experiment)])).of("story")
+    assert topic == themes.ENTER and text and experiment == ""
+    shown = Page(story.section([(topic, text, experiment)], Linker())).of("story")
     assert text in shown and story.NO_EFFECT in shown
 
 
@@ -191,8 +195,8 @@ def test_a_model_of_each_mechanism_has_its_sentence():
         if names == ["none"]:  # a table of zeros
             assert text == (story.CAUSAL if model.config.causal else story.NONE)
         else:
-            assert text == " ".join(story.ENTER[name] for name in names)
-    assert kinds == {*story.ENTER, "none"}
+            assert text == " ".join(story.WAYS[name] for name in names)
+    assert kinds == {*story.WAYS, "none"}
 
 
 def test_a_random_model_has_no_story(causal):
@@ -224,3 +228,50 @@ def test_a_model_of_pictures_is_asked_the_questions_of_pictures():
     assert report.asked(TEXTS, runs[0]) == runs[0]
     _, second = story.lines_of(VIT, [positions, lags])
     assert "waves over the grid of 8 × 8 patches" in second[1] and second[2] == "positions"
+
+
+def test_the_first_five_groups_of_answers_have_the_topics_names_and_order():
+    """What is chosen in the one is found in the other; a sentence's experiment is in its group."""
+    topics = [*dict.fromkeys(line.topic for line in story.SENTENCES)]
+    assert topics == [*themes.THEMES][:5]
+    assert all(themes.of(line.experiment) == line.topic for line in story.SENTENCES)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_list_names_a_question_by_a_few_of_its_words(name):
+    """Not by the file's name: at most four words, which share one with the question."""
+    short = themes.SHORT[name]
+    assert len(short.split()) <= 4 and len({*themes.SHORT.values()}) == len(themes.SHORT)
+    stems = [{word.strip(",?:.'").lower()[:5] for word in text.split()} for text in texts_of(name)]
+    own = {word.strip(",:").lower()[:5] for word in short.split()} - {"a", "of", "the", "one", "in"}
+    assert any(own & words for words in stems), short
+
+
+def texts_of(name):
+    """The question of an experiment, and what is measured."""
+    return EXPERIMENTS[name].question, EXPERIMENTS[name].summary
+
+
+# the picture beside it
+
+
+def test_the_picture_shows_the_probe_beside_random_weights_and_chance():
+    r2 = np.array([[0.9, 0.8, 0.6], [0.3, 0.2, 0.1]])
+    names = np.array(["positions on", "random weights, on"])
+    given = {"r2": r2, "r2_shuffled": -r2 / 1000, "conditions": names}
+    runs = [(EXPERIMENTS["probe"], outcome(given), 0.0)]
+    html = sketch.figure(runs)
+    shown = Page(html)
+    assert shown.tags[1][1]["aria-label"].endswith("this model: 0.90, 0.80, 0.60")
+    assert [t for t, _, _ in shown.texts if "." in t and " " in t] == [
+        "random weights 0.10",
+        "chance 0.00",
+        "this model 0.60",
+    ]
+    assert {"input", "0", "layer 1"} <= {text for text, _, _ in shown.texts}
+    heights = re.findall(r'class="trained" points="([^"]*)"', html)[0].split()
+    ys = [float(point.partition(",")[2]) for point in heights]
+    assert ys == sorted(ys) and ys[0] == pytest.approx(sketch.TOP + 0.1 * sketch.HIGH, abs=0.1)
+    assert sketch.figure([]) == "" == sketch.figure([(*runs[0][:1], Failure("no", True), 0.0)])
+    del given["r2_shuffled"]
+    assert sketch.figure([(EXPERIMENTS["probe"], outcome(given), 0.0)]) == ""

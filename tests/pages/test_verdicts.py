@@ -46,7 +46,7 @@ def test_pass_and_fail_are_shown_in_words_and_colours_and_the_rest_is_folded():
     for text in ("a claim that was not measured", "a number of others", "any new verdict"):
         assert text in folded and text not in shown
     assert "2 values published for other checkpoints" in folded
-    assert html.count("<details") == 3  # one for each verdict
+    assert html.count("<details") == 4  # one for each verdict, and the whole
     assert "minitx published 'a model'" in page.text
 
 

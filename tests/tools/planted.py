@@ -85,12 +85,13 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
         if tag not in EMPTY and tag != "!doctype":
-            self.open.append(tag)
+            is_open = tag == "details" and "open" in dict(attributes)
+            self.open.append("details open" if is_open else tag)
         if tag == "section":
             self.section = dict(attributes)["id"]
 
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert self.open.pop().partition(" ")[0] == tag
 
     def handle_data(self, data):
         self.texts.append((data, tuple(self.open), self.section))

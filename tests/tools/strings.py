@@ -86,7 +86,11 @@ TABLES = """
     analysis.pages.published TITLES
     analysis.pages.published UNJUDGED
     analysis.pages.published VERDICTS
-    analysis.pages.story ENTER
+    analysis.pages.section IN_DARK
+    analysis.pages.sketch NAMES
+    analysis.pages.sketch TITLE
+    analysis.pages.story WAYS
+    analysis.pages.themes SHORT
     analysis.pages.verdicts TITLES
     analysis.pages.verdicts WHY
     analysis.pages.verdicts ABOUT

@@ -1,4 +1,4 @@
-// Tables whose columns sort: a button in each heading; without a program the rows stay as they are.
+// Tables whose columns sort, and sections that are folded on a phone; without a program rows stay as they are, and all is open.
 "use strict";
 
 const value = (row, n) => {
@@ -26,3 +26,36 @@ for (const table of document.querySelectorAll("table.sorts")) {
     heading.append(button);
   });
 }
+
+// sections: on a phone each is a line that opens by itself, by a link to what is in it, by a search, and for print
+const phone = matchMedia("(max-width: 40rem)");
+const sections = [...document.querySelectorAll("details.whole")];
+
+function fold() {
+  for (const section of sections) section.open = !phone.matches;
+  for (const box of document.querySelectorAll(".wide")) {  // which scroll there: also by keys
+    if (phone.matches) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+  show(location.hash);
+}
+
+function show(hash) {
+  const target = hash && document.getElementById(hash.slice(1));
+  const section = target && (target.closest(".whole") ?? target.querySelector(".whole"));
+  if (!section || section.open) return false;
+  section.open = true;
+  return true;
+}
+
+document.addEventListener("click", event => {
+  const link = event.target.closest('a[href^="#"]');
+  if (link) show(link.hash);  // before the browser goes there
+});
+addEventListener("hashchange", () => {
+  if (show(location.hash)) document.getElementById(location.hash.slice(1)).scrollIntoView();
+});
+addEventListener("beforeprint", () => { for (const section of sections) section.open = true; });
+addEventListener("afterprint", fold);
+phone.addEventListener("change", fold);
+fold();
