@@ -147,8 +147,8 @@ def thumbnail(picture, width=200):
         axis.set_visible(False)
     for words in picture.findobj(Text):
         words.set_visible(False)
-    shares = _first_panel_alone(picture)
-    dots = width / max(shares * picture.get_size_inches())
+    part = _first_panel_alone(picture)
+    dots = width / max(part * picture.get_size_inches())
     drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
     is_drawn = (drawn != drawn[0, 0]).any(axis=-1)
     rows, columns = (_around(is_drawn.any(axis=axis).nonzero()[0]) for axis in (1, 0))

@@ -85,7 +85,7 @@ def page(model, name, runs, rows, seconds, to_come=0):
     )
     link = glossary.Linker()
     beside = sketch.figure(runs), overview.leads(runs)
-    told = story.section(story.lines_of(model, runs), link, *beside)
+    sentences = story.section(story.lines_of(model, runs), link, *beside)
     return (
         f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
@@ -96,7 +96,8 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
         f"{overview.contents(runs)}<main>"
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
-        f"</header>{told}{overview.tally(runs, verdicts.line(rows))}{overview.answers(runs, link)}"
+        f"</header>{sentences}{overview.tally(runs, verdicts.line(rows))}"
+        f"{overview.answers(runs, link)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main>"
         f"<script>{PROGRAM}</script></body></html>\n"
     )

@@ -52,11 +52,11 @@ def drawn(curves):
 def rows(result):
     """{kind: R² before layer 0 and after each layer} of the lines that a result has."""
     conditions = np.asarray(result["conditions"]).tolist()
-    return {
-        kind: np.asarray(result[name])[conditions.index(condition)]
-        for kind, (name, condition) in LINES.items()
-        if name in result and condition in conditions
-    }
+    curves = {}
+    for kind, (name, condition) in LINES.items():
+        if name in result and condition in conditions:
+            curves[kind] = np.asarray(result[name])[conditions.index(condition)]
+    return curves
 
 
 def apart(heights):

@@ -332,8 +332,8 @@ def section(lines, link, beside="", leads=""):
         items += f"<li><b>{_headed(topic, name)}</b> {text}</li>"
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
-    told = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
-    return f'<section id="story"><h2>{title}</h2>{leads}{told}{none}</section>'
+    sentences = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
+    return f'<section id="story"><h2>{title}</h2>{leads}{sentences}{none}</section>'
 
 
 def _headed(topic, name):

@@ -6475,4 +6475,22 @@ BREAKS = [
         "{name: rate for name, rate in measured['others'].items() if rate}",
         "dict(measured['others'])",
     ),
+    Break(
+        "a topic of the report leads elsewhere than to its group",
+        "analysis/pages/story.py",
+        "themes.anchor(themes.of(name))",
+        "name",
+    ),
+    Break(
+        "a thumbnail shows pieces of several panels",
+        DRAW,
+        "first.contains(*(box.min + box.max) / 2)",
+        "True",
+    ),
+    Break(
+        "the report's picture takes one row for all its lines",
+        "analysis/pages/sketch.py",
+        "conditions.index(condition)",
+        "0",
+    ),
 ]
