@@ -126,7 +126,8 @@ class Result:
 
         Columns: number, its name; label, what an entry belongs to ("" of a single number); value;
         null, what chance gives, None where it was not measured; means; null_means.
-        pandas.DataFrame(result.table()) reads it, and so does polars with strict=False.
+        pandas.DataFrame(result.table()) reads it, and so does polars with strict=False; xarray
+        takes that frame (xarray.Dataset.from_dataframe).
 
         >>> from minitx import analysis
         >>> table = analysis.run("positions", "tiny-roberta").table()
