@@ -13,6 +13,7 @@ whole model for a decoder and for cross-attention.
 from dataclasses import replace
 from typing import Literal
 
+from ..machine.language import filled
 from .options import understand
 from .registry import EXPERIMENTS, NotApplicable
 
@@ -98,8 +99,8 @@ def _check_single(experiment, model, side):
             f"--side is {side}, but this model ({kind}) has a single stack; leave it out"
         )
     if "encoder" not in of(experiment):
-        text = f"{experiment.name} needs an encoder-decoder; this model ({kind}) has a single stack"
-        raise NotApplicable(text)
+        text = "{name} needs an encoder-decoder; this model ({kind}) has a single stack"
+        raise NotApplicable(filled(text, name=experiment.name, kind=kind))
 
 
 def _refusal(experiment, side):

@@ -9,6 +9,7 @@ import io
 import re
 import textwrap
 import threading
+import unicodedata
 import warnings
 from functools import partial
 from html import escape
@@ -49,6 +50,7 @@ STYLE = {
 _drawing = threading.RLock()
 SVG_DPI = 72  # what matplotlib draws SVG in
 PANEL = 0.15  # of a figure, at least, is the width and height of a panel that is shown alone
+PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line of Japanese may end
 GRID = 7  # digits of an axes' place, in widths of the figure
 
 # all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either, and
@@ -234,9 +236,21 @@ def of_tokens(shown):
 
 
 def wrapped(text, width):
-    """A label in the current language, in lines of so many letters; of half as many wide ones."""
+    """A label in the current language, in lines of so many letters; those of Japanese are wide."""
     said = language.label(text)
-    return textwrap.fill(said, width if said == text else width // 2)
+    if said == text:
+        return textwrap.fill(text, width, break_long_words=False)
+    lines = [""]
+    for piece in PHRASE.split(said):
+        if lines[-1] and columns(lines[-1] + piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
+def columns(text):
+    """How many Latin letters a text is as wide as."""
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 def _translate_ticks(axis):

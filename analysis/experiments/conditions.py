@@ -18,7 +18,7 @@ import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
 from ..drawing import Rows, When, bar_sample, draw, line_sample
-from ..machine.language import filled, label
+from ..machine.language import filled
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
@@ -305,7 +305,7 @@ def _draw_all(axes, r):
     for color, kind, n in zip(COLORS, r["kinds"], r["n_by_kind"]):
         if n:
             axes.plot([], [], "o-", color=color, label=f"{kind}: {n}")
-    axes.set_xticks(x, [label(str(words)).replace(" ", "\n") for words in r["conditions"]])
+    axes.set_xticks(x, [draw.wrapped(str(words), 8) for words in r["conditions"]])
     axes.set(ylim=(-0.03, 1.03), xlim=(-0.3, len(x) - 0.7))
     axes.set_ylabel("attention to its offset on the text")
     axes.set_title(f"{r['n_directed']} heads with a direction,\nand what it is built on")

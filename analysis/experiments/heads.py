@@ -61,11 +61,16 @@ def best_of(kind, what):
     return f"{gives} of its attention to {what}"
 
 
+TITLES = {"first": "first token"}  # of maps that are not called as their kind
+
+
 def of_heads(ending=""):
     """A map of all heads for each kind."""
     scales = dict.fromkeys(KINDS, ATTENTION) | {"copying": COPIES}
     title = "by chance" if ending else "{}"
-    return [Map(f"{k}_of_heads{ending}", title.format(k), x) for k, x in scales.items()]
+    titles = [title.format(TITLES.get(kind, kind)) for kind in scales]
+    names = [f"{kind}_of_heads{ending}" for kind in scales]
+    return [*map(Map, names, titles, scales.values())]
 
 
 ATTENTION = Scale("mean attention", most=1, signed=False)

@@ -226,8 +226,8 @@ register(
     answer=Asks(
         "this model's highest peak away from frequency 0, and its rise (a ratio); other models "
         "with both",
-        value="{peak[0]:.2f}, {rise[0]:.2f}; {with_both}",
-        chance="{peak_null[0]:.2f}, {rise_null[0]:.2f}",
+        value="height {peak[0]:.2f}, rise {rise[0]:.2f}; {with_both}",
+        chance="height {peak_null[0]:.2f}, rise {rise_null[0]:.2f}",
         rule=Every(Of("peak[0]", most=np.inf), Of("rise[0]", most=np.inf)),
     ),
     says=[

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
 from ..drawing import Bar, When, bars, draw, row
-from ..machine import language
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
 from ..running.stream import UNSAVED
@@ -200,9 +199,9 @@ def _asks(suffix, what):
     """Does the norm alone tell? Asked of the source whose results end with the suffix."""
     return Asks(
         f"R² of the position predicted from the norm of {what}",
-        value=f"{{r2_norm{suffix}_interval.min:z.3f}} "
-        f"(from the unit vector {{r2_direction{suffix}:z.3f}})",
-        chance=f"{{r2_norm{suffix}_null:z.3f}}",
+        value=f"norm {{r2_norm{suffix}_interval.min:z.3f}}, "
+        f"direction {{r2_direction{suffix}:z.3f}}",
+        chance=f"norm {{r2_norm{suffix}_null:z.3f}}",
         rule=Of(f"r2_norm{suffix}", enough=TELLS),
     )
 
@@ -267,9 +266,7 @@ register(
             _bar(0, "norm alone", draw.ORANGE),
             _bar(1, "direction alone", draw.SKY),
             _bar(2, "both", draw.GREY),
-            ticks=lambda r: [
-                language.label(str(name)).replace(" ", "\n", 1) for name in r["sources"]
-            ],
+            ticks=lambda r: [draw.wrapped(str(name), 14) for name in r["sources"]],
             null="null: places shuffled",
             ylabel="R² of the place, held out",
             ylim=(None, 1.02),

@@ -327,8 +327,11 @@ register(
     answer=Asks(
         "amplitude of the table's highest peak from {lowest} cycles in {T} tokens{named_rows}, and "
         "its rise from slower waves (a ratio)",
-        value=[When("peak_at", "{peak:.2f} at {peak_at} cycles", "0 peaks"), ", {rise:.2f}"],
-        chance="{peak_null:.2f}, {rise_null:.2f}",
+        value=[
+            When("peak_at", "height {peak:.2f} at {peak_at} cycles", "0 peaks"),
+            ", rise {rise:.2f}",
+        ],
+        chance="height {peak_null:.2f}, rise {rise_null:.2f}",
         rule=Every(Of("peak", most=np.inf), Of("rise", most=np.inf)),
     ),
     says=[

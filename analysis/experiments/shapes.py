@@ -359,7 +359,9 @@ def _draw_box(axes, r, i, corner, wide):
     style = {"facecolor": fill, "edgecolor": edge, "linestyle": "-" if is_made else "--"}
     axes.add_patch(Rectangle((x, y), wide, HIGH, **style))
     font = {"fontsize": 10, "va": "center"}
-    axes.text(x + 0.02, y + 0.2, r["names"][i], fontweight="bold", **font)
+    name = axes.text(x + 0.02, y + 0.2, r["names"][i], fontweight="bold", **font)
+    if r["names"][i] in POINTS:
+        draw.of_tokens(name)
     if wide < 0.5:
         axes.text(x + 0.02, y + 0.56, r["shapes"][i], **font)
         return

@@ -223,7 +223,7 @@ def place(r, condition):
     """Where in the stream the probe reads a condition best: entry l is what layer l reads."""
     row = r["conditions"].tolist().index(condition)
     best = r["r2"][row].argmax()
-    return filled("after layer {n}", n=best - 1) if best else translated("before layer 0")
+    return filled("after layer {n}", n=best - 1) if best else translated("before the first layer")
 
 
 def is_each(r):

@@ -84,7 +84,7 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
         "positions alone give at least half of their rise (chance: none)."
     )
     assert texts["dial"].startswith("2 heads × 8 shifts: in **15 of 16** cases attention goes")
-    assert "R² 0.90 before layer 0, **0.60** after the last layer (chance" in texts["probe"]
+    assert "R² 0.90 before the first layer, **0.60** after the last layer (chance" in texts["probe"]
     assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
     assert texts["remove-positions"] == (
         "This model was trained with its table; set to zero, its pseudo-perplexity rises from 12 "

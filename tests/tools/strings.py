@@ -320,8 +320,12 @@ def pattern(text):
 
 
 def of_labels():
-    """Labels that code puts together or that results hold, one a line, with # for numbers."""
-    yield from (language.FOLDER / "labels.txt").read_text(encoding="utf-8").splitlines()
+    """Labels that code puts together or that results hold, one a line, with # for numbers.
+
+    Those of several lines have \\n between them.
+    """
+    lines = (language.FOLDER / "labels.txt").read_text(encoding="utf-8").splitlines()
+    yield from (line.replace(r"\n", "\n") for line in lines)
 
 
 # pages

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.text import Text
 
-import minitx
 from minitx import families, weights
 from minitx.analysis.drawing import draw
 from minitx.analysis.machine import language
@@ -18,14 +17,15 @@ from minitx.analysis.maths import masks
 
 METHODS = "MLP LayerNorm RMSNorm RoPE ALiBi Gemma softmax log CCA SVD FFT ID pca umap tsne"
 MODELS = [*weights.bundled(), *families.FAMILIES, *weights.KNOWN, "clean", "corrupt"]
-NAMES = [*MODELS, *METHODS.split(), *minitx.POINTS, *masks.MEANINGS, *masks.FAMILIES]
+NAMES = [*MODELS, *METHODS.split(), *masks.FAMILIES]
 LATIN = re.compile("[A-Za-z]{2}")
 STAYS = re.compile(
     r"\$\\mathdefault\{.*?\}+\$"  # a number as matplotlib writes it
     r"|“.*?”"  # a token
     r"|head\(\d+,\d+\)"  # a head as the paper names it
     r"|\w+\([\w=., ]*\)"  # a mask with its parameters
-    r"|[A-Za-z]+_\w+"  # an array
+    r"|(?<=を )[\w-]+(?= として)"  # what its values mean
+    r"|[A-Za-z]\w*_\w+"  # an array
     rf"|(?<![A-Za-z])(?:{'|'.join(map(re.escape, NAMES))})(?![A-Za-z])"
 )
 
