@@ -26,7 +26,7 @@ from minitx.analysis.pages import compare
 from minitx.analysis.texts import corpus
 from minitx.analysis.tuning import tune
 
-FILE = Path(__file__).parent / "results/learned_on.json"
+FILE = Path(tune.__file__).parent / "learned_on.json"  # which an installation has, too
 WORDS = {"tokens": 128, "batch": 8, "steps": 600}
 CLASSES = {"tokens": 128, "batch": 8, "steps": 300}
 # twice through the reviews: after 300 steps it knows them by heart, and held-out ones less and less

@@ -33,26 +33,27 @@ def main(argv=None):
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     arguments = parser.parse_args(argv)
     start = time.monotonic()
-    outcomes = computed(arguments.out / "cache", arguments.jobs)
-    if outcomes is None:
-        return 1
+    outcomes, failed = computed(arguments.out / "cache", arguments.jobs)
     source = written(arguments.out / "source", outcomes)
-    html = arguments.out / "html"
-    if sphinx(source, html, arguments.out / "doctrees", arguments.jobs):
-        return 1
+    html = arguments.out / "draft"
+    warned = sphinx(source, html, arguments.out / "doctrees", arguments.jobs)
+    if not (failed or warned):
+        html = placed(html, arguments.out / "html")
     wrong = [*links.problems(html)]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     seconds = time.monotonic() - start
-    print(f"{html / 'index.html'}: {seconds:.0f} s, {len(wrong)} broken links")
-    return bool(wrong)
+    counts = f"{len(failed)} of {len(outcomes)} failed, {len(wrong)} broken links"
+    print(f"{html / 'index.html'}: {seconds:.0f} s, {counts}")
+    return bool(failed or warned or wrong)
 
 
 def computed(folder, jobs):
-    """{(kind, name): what was computed} of every page and experiment; None if one failed.
+    """({(kind, name): what was computed} of every page and experiment, keys of those that failed).
 
-    What was kept of an earlier build is taken from there, the rest computed side by side.
+    What was kept of an earlier build is taken from there, the rest computed side by side. What
+    failed says so in place of its outputs: the other pages are there to look at.
     """
-    kept, outcomes, waiting, failed = Kept(folder), {}, {}, False
+    kept, outcomes, waiting, failed = Kept(folder), {}, {}, []
     with pool(jobs) as workers:
         for key, (what, work) in tasks().items():
             outcomes[key] = kept.get([*key, what])
@@ -63,15 +64,30 @@ def computed(folder, jobs):
             try:
                 outcomes[key], seconds = future.result()
             except Exception as error:  # the others are tried all the same
-                failed = True
+                failed.append(key)
+                outcomes[key] = FAILED[key[0]](what, error)
                 print(f"{' '.join(key)} failed: {error}", file=sys.stderr)
                 continue
             kept.put([*key, what], outcomes[key])
             print(f"{' '.join(key)}: {seconds:.1f} s", flush=True)
-    if failed:
-        return None
-    kept.clean()
-    return outcomes
+    if not failed:
+        kept.clean()
+    return outcomes, failed
+
+
+def no_outputs(code, error):
+    """The outputs of a page that failed: the error below its first cell."""
+    said = {"output_type": "stream", "name": "stderr", "text": f"This page failed: {error}\n"}
+    return [[said], *([] for _ in code[1:])]
+
+
+def no_numbers(model, error):
+    """What a run that failed gives its page."""
+    empty = dict.fromkeys(("figure", "thumbnail"), "")
+    return {"answer": None, "says": f"This experiment failed: {error}", "headline": {}} | empty
+
+
+FAILED = {"page": no_outputs, "experiment": no_numbers}
 
 
 def pool(jobs):
@@ -118,14 +134,15 @@ def written(source, outcomes):
     return source
 
 
-def sphinx(source, html, doctrees, jobs):
-    """Run Sphinx, warnings as errors, and return its exit status; it writes nothing if it warns."""
-    draft = html.with_name("draft")
+def sphinx(source, draft, doctrees, jobs):
+    """Run Sphinx, warnings as errors, and return its exit status."""
     shutil.rmtree(draft, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", *STRICT, "--jobs", str(jobs)]
     command += ["-c", HERE, "-d", doctrees, "-E", source, draft]
-    status = subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
-    if not status:
-        shutil.rmtree(html, ignore_errors=True)
-        draft.rename(html)
-    return status
+    return subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
+
+
+def placed(draft, html):
+    """The pages in place of those of an earlier build, which stay where one failed."""
+    shutil.rmtree(html, ignore_errors=True)
+    return draft.rename(html)

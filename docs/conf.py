@@ -5,6 +5,7 @@ import inspect
 import textwrap
 
 import minitx
+from docs import search
 from minitx.lessons.sphinx import SETTINGS
 
 globals().update(SETTINGS)
@@ -23,6 +24,7 @@ autodoc_typehints = "signature"
 default_role = "code"
 toc_object_entries_show_parents = "hide"
 smartquotes = False
+html_search_language = "en-ja"
 add_module_names = False
 
 
@@ -54,6 +56,7 @@ def as_written(app, what, name, obj, options, signature, returns):
 
 def setup(app):
     """Called by Sphinx."""
+    app.add_search_language(search.language())
     app.connect("html-page-context", language_of)
     app.connect("autodoc-process-signature", as_written)
     app.connect("autodoc-process-docstring", without_aliases)

@@ -3,7 +3,9 @@
 The whole is built by `make docs`, which executes every cell and follows every link.
 """
 
+import configparser
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,12 +136,71 @@ def test_sources_are_all_that_numbers_depend_on():
     assert not [name for name in of_pages if name.endswith(".md") or "__pycache__" in name]
 
 
-def test_a_failing_task_ends_the_build(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(build, "tasks", lambda: {("page", "sum"): (1, sum)})
-    assert build.computed(tmp_path, 1) is None
+def test_a_page_that_fails_says_so_and_the_others_are_written(tmp_path, monkeypatch, capfd):
+    """Not even one page was left of a build in which a cell had failed."""
+    tasks = {("page", "sum"): (["sum()", "1"], sum), ("page", "list"): (1, list)}
+    tasks["experiment", "lags"] = "tiny-bert", sum
+    monkeypatch.setattr(build, "tasks", lambda: tasks)
+    outcomes, failed = build.computed(tmp_path, 1)
+    assert sorted(failed) == [("experiment", "lags"), ("page", "sum")]
     assert "page sum failed: sum() takes at least 1" in capfd.readouterr().err
-    monkeypatch.setattr(build, "tasks", lambda: {("page", "list"): (1, list)})
-    assert build.computed(tmp_path, 1) == {("page", "list"): []}
+    first, second = outcomes["page", "sum"]
+    assert first[0]["text"].startswith("This page failed: sum() takes") and second == []
+    page = gallery.page(analysis.EXPERIMENTS["lags"], outcomes["experiment", "lags"])
+    assert "This experiment failed: sum() takes" in page and outcomes["page", "list"] == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_build_that_fails_leaves_the_pages_of_the_last_whole_one(tmp_path, monkeypatch, fails):
+    def sphinx(source, draft, *others):
+        draft.mkdir(parents=True)
+        (draft / "index.html").write_text("new")
+        return 0
+
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html/index.html").write_text("old")
+    monkeypatch.setattr(build, "sphinx", sphinx)
+    monkeypatch.setattr(build, "written", lambda source, outcomes: source)
+    monkeypatch.setattr(build, "computed", lambda *_: ({}, [("page", "a")] if fails else []))
+    monkeypatch.setattr(build.links, "problems", lambda html: [])
+    assert build.main(["--out", str(tmp_path)]) == fails
+    assert (tmp_path / "html/index.html").read_text() == ("old" if fails else "new")
+    assert (tmp_path / "draft/index.html").is_file() == fails
+
+
+@pytest.mark.parametrize("page", [page.place for page in notebooks.written_pages()])
+def test_cells_import_what_an_installation_with_its_docs_has(page):
+    """Not what a checkout has beside the package, nor packages of other extras."""
+    (code,) = (other.code for other in notebooks.written_pages() if other.place == page)
+    given = configparser.ConfigParser()
+    given.read(rooms.ROOT / "setup.cfg")
+    texts = given["options"]["install_requires"], given["options.extras_require"]["docs"]
+    known = {re.split(r"[<>=;]", line)[0] for text in texts for line in text.split()}
+    known |= {"minitx", "IPython", *sys.stdlib_module_names}  # IPython: ipykernel brings it
+    lines = [line for cell in code if not cell.startswith("%%") for line in cell.splitlines()]
+    used = {word[1] for line in lines if (word := re.match(r"\s*(?:from|import) (\w+)", line))}
+    used |= {"pytest" for cell in code if cell.startswith("%%") and "pytest" in cell}
+    assert used <= known
+
+
+def test_the_first_steps_count_the_bundled_models():
+    small = [
+        *rooms.ROOT.glob("weights/*/config.json"),
+        *rooms.ROOT.glob("weights/pictures/*/c*.json"),
+    ]
+    small = [path for path in small if "recurrent" not in str(path)]
+    tiny = [*rooms.ROOT.glob("weights/zoo/*/config.json")]
+    numbers = {7: "Seven", 12: "twelve"}
+    said = f"{numbers[len(small)]} small models and {numbers[len(tiny)]} tiny ones are bundled"
+    assert said in TEXTS["start.md"].read_text(encoding="utf-8")
+
+
+def test_front_page_and_limits_name_the_same_types():
+    lists = [
+        re.search(r"<!-- families -->\n(.*?)<!-- end", TEXTS[name].read_text("utf-8"), re.S)[1]
+        for name in ("index.md", "limits.md")
+    ]
+    assert lists[0] == lists[1] and "`deberta-v2`" in lists[0]
 
 
 def test_pages_name_no_place_of_their_making():

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/tools")]
 FOLDERS = "minitx", "analysis", "weights", "tests", "benchmarks"
 DOCUMENTS = [ROOT / "README.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
-DOORS = [ROOT / "PACKAGE.md", ROOT / "docs/pages/index.md"]
+DOORS = [ROOT / "PACKAGE.md", *(ROOT / f"docs/pages/{name}.md" for name in ("index", "limits"))]
 
 
 def points():
