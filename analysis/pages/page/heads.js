@@ -24,7 +24,7 @@ function heads(width) {
                               ariaLabel: d => `${nameOf(d.head)}. ${character(d.head)}`}),
             isGrid() ? null : Plot.text(cells, {x: middle.x, y: d => d.y + inner + 8, text: d => nameOf(d.head)}),
             Plot.text(cells.filter(d => d.mark), {
-              x: d => d.x + 3, y: d => d.y + 2, text: "mark", textAnchor: "start", lineAnchor: "top",
+              x: d => d.x + 3, y: d => d.y + 4, text: "mark", textAnchor: "start", lineAnchor: "top",
               fontWeight: 700, fontSize: edge < 40 ? 9 : 12, fill: colours().text, stroke: colours().card, strokeWidth: 4}),
             Plot.text(cells.filter(d => isOff(d.head)), {...middle, text: () => "off", fontWeight: 700,
                                                          fill: colours().key, stroke: colours().card, strokeWidth: 5}),
