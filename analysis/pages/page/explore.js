@@ -6,8 +6,10 @@ const main = byId("views"), readout = byId("readout"), list = byId("tokens"), fa
 const boxes = {}, drawn = {};
 const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values", "picture"];
 const isOfHead = id => VIEWS[id].depends.includes("head");
-const nextToGuesses = main.appendChild(make("div", {className: "beside"}));  // what stands beside the long list of guesses
+// the long list of guesses has a row of its own, and beside it what is short
+const rowOfGuesses = make("div", {className: "row-of-guesses"}), nextToGuesses = make("div", {className: "beside"});
 const STAND_BESIDE = ["profile", "values", "stream"];
+const placeOf = id => STAND_BESIDE.includes(id) ? nextToGuesses : id === "guesses" ? rowOfGuesses : main;
 
 function make(tag, properties = {}, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -33,8 +35,8 @@ function unfoldChosen() {  // what the address asks for
 }
 
 Object.entries(VIEWS).forEach(([id, view], n) => {
-  if (id === STAND_BESIDE[0]) main.append(nextToGuesses);
-  const figure = (STAND_BESIDE.includes(id) ? nextToGuesses : main).appendChild(make("figure", {className: "view", id}));
+  const figure = placeOf(id).appendChild(make("figure", {className: "view", id}));
+  if (id === "guesses") main.append(rowOfGuesses);
   const fold = figure.appendChild(make("details", {open: isUsuallyOpen(id, n)}));
   const summary = make("summary", {onclick: () => later(update)}), box = boxes[id] = make("div", {className: "plot"});
   const controls = make("div", {className: "controls"}), choices = Object.entries(view.choices ?? {});
@@ -48,6 +50,7 @@ Object.entries(VIEWS).forEach(([id, view], n) => {
     if (found && view.pick) set(view.pick(found));
   });
 });
+rowOfGuesses.append(nextToGuesses);
 boxes.joint.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("In numbers")}), facts));
 boxes.columns.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("As a formula")}),
   make("p", {textContent: say("Queries X U_Q and keys X U_K, where U_Q S U_Kᵀ is W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²).")})));
