@@ -114,7 +114,7 @@ class Changes:
         return {self.stack: sorted(set().union(*(change.silent(self, H) for change in changes)))}
 
     def null(self):
-        """What chance would give: the same with positions shuffled, a mask's distances dealt.
+        """The chance baseline: the same with positions shuffled, a mask's distances dealt.
 
         Both with the next seed, so that shuffled positions are compared with another shuffle.
         """

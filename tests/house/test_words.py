@@ -28,6 +28,8 @@ GONE = {
     "once in a hundred times": "1 % of the time",
     "does stand there": "is stored",
     "What a decoder reads beside": "Encoder output",
+    "What chance would give": "Chance baseline",
+    "(from the unit vector": "direction 0.890, with each number's name",
     "that nobody watches": "default hook",
     "Seconds as people say them": "Format a duration",
     "what a layer has not": "missing arrays",
