@@ -56,7 +56,7 @@ __all__ = [
     "sweep",
     "train",
 ]
-__version__ = "0.4.0"
+__version__ = "1.0.0"
 
 
 def load(

@@ -58,6 +58,9 @@ def test_public_names_are_those_of_the_documentation():
 def test_whoever_calls_the_last_release_is_understood():
     released = json.loads(surface.RELEASED.read_text(encoding="utf-8"))
     assert surface.broken(released, surface.surface()) == []
+    assert [
+        x for x in surface.MODULES if not any(name.startswith(f"{x}.") for name in released)
+    ] == []
     assert surface.surface()["minitx.run"][:4] == ["model", "text", "keep=", "edits="]
 
 
