@@ -9,6 +9,8 @@ import numpy as np
 
 from .kernels import softmax_
 
+LEAST = 1e-200  # a lower temperature is as 0: logits divided by it might overflow
+
 
 class Sampling(NamedTuple):
     """How the next token is drawn from its logits; see `generate`.
@@ -39,9 +41,9 @@ class Sampling(NamedTuple):
         """Ids of the tokens that may be drawn, the likeliest first, and their probabilities.
 
         softmax(y / temperature) of the top_k tokens; 0 for those beyond the smallest set with
-        probability top_p; then scaled to sum 1. At temperature 0 one token has all.
+        probability top_p; then scaled to sum 1. At temperature 0 (below LEAST) one token has all.
         """
-        if self.temperature == 0:
+        if self.temperature < LEAST:
             best = y.argmax(axis=-1)[:, None]
             return best, np.ones(best.shape)
         order = np.argsort(-y, axis=-1, kind="stable")[:, : self.top_k]

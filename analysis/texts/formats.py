@@ -230,7 +230,8 @@ def _csv(path, column, label, choice):
 def _listed(header):
     """The names of columns in one line, whatever they hold."""
     text = ", ".join(header)[:LISTED]
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return shown[:LISTED]
 
 
 def _check_header(header, names, path):

@@ -259,8 +259,10 @@ def test_probabilities_are_those_of_the_tokens_that_may_be_drawn(model, settings
         assert given.sum() == pytest.approx(1) and (np.diff(given) <= 0).all()
 
 
-def test_at_temperature_0_one_token_has_all():
-    ids, p = Sampling().probabilities(np.array([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]]))
+@pytest.mark.parametrize("temperature", [0.0, 1e-320])  # divided by the second, logits overflow
+def test_at_temperature_0_one_token_has_all(temperature):
+    y = np.array([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]])
+    ids, p = Sampling(temperature).probabilities(y)
     assert (ids.tolist(), p.tolist()) == ([[1], [0]], [[1.0], [1.0]])
 
 

@@ -6505,4 +6505,10 @@ BREAKS = [
         "failed or warned",
         "warned",
     ),
+    Break(
+        "logits are divided by a temperature so low that they overflow",
+        "minitx/sampling.py",
+        "self.temperature < LEAST",
+        "self.temperature == 0",
+    ),
 ]
