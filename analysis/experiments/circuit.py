@@ -169,7 +169,7 @@ register(
         questions.TELLS,
         "{edges} of {edges_of_model} edges were chosen on half of them. On the other half they "
         "carry {faithfulness:.0%} of the answer; without them {remaining:.0%} is left. Of "
-        "{random.size} random circuits of as many edges the middle one carries {medians[0]:.0%}, "
+        "{random.size} random circuits with as many edges the median carries {medians[0]:.0%}, "
         "of {random.size} between the same layers {medians[1]:.0%}.",
     ],
     draw=row(_draw_graph, _draw_curve, widths=(2.1, 1), height=_height),

@@ -407,12 +407,12 @@ register(
     ),
     says=[
         When("peak != 1", "{kind} is at {peak} cycles", "{kind} is at {peak} cycle"),
-        ", a period of {period:.3g} tokens. In layer 0 the amplitude there, over the median one, "
-        "is in X {contrast_x:.2f} (the text alone: {contrast_x_null:.2f}); in Q {contrast_q:.2f} "
-        "(random directions: {contrast_q_null:.2f}); in K {contrast_k:.2f} (random directions: "
-        "{contrast_k_null:.2f}); each number in parentheses is what 99 % of its null stays below. "
-        "By this measure the peak stands out {where}. Over all frequencies, the slow ones too, the "
-        "correlation of the amplitudes with those of the table is "
+        ", a period of {period:.3g} tokens. The contrast in layer 0 is the amplitude there over "
+        "the median amplitude: {contrast_x:.2f} in X (the text alone: {contrast_x_null:.2f}), "
+        "{contrast_q:.2f} in Q (random directions: {contrast_q_null:.2f}), {contrast_k:.2f} in K "
+        "(random directions: {contrast_k_null:.2f}); 99 % of the null is below the number in "
+        "parentheses. By this measure the peak stands out {where}. Over all frequencies, the slow "
+        "ones too, the correlation of the amplitudes with those of the table is "
         f"{_correlations('')} ({_correlations('_null')} without positions), and in the last layer "
         f"{_correlations('', -1)} ({_correlations('_null', -1)}). From the first layer to the "
         "last, ",

@@ -217,8 +217,9 @@ register(
         "places with the words averaged out, is highest at the offset with most attention, and "
         "there more than {LEAST} nats above its median",
         When("n_flat", " (in {n_flat} more it is highest there, but lower)"),
-        "; with the query positions shuffled, in {n_agree_null} at most. Of all heads "
-        "{agree:.0%} (99 % of the shuffles of heads: up to {agree_null:.0%}).",
+        "; with the query positions shuffled, in {n_agree_null} at most. The kernel is highest at "
+        "that offset in {agree:.0%} of all heads (99 % of the shuffles of heads: up to "
+        "{agree_null:.0%}).",
         When(
             "known",
             " Where a place enters the scores the kernel is known: the model's own pass with mean "

@@ -236,8 +236,8 @@ register(
         "what its MLP writes changes, and {attention_share:.1%} of those rows of what attention "
         "writes that see it",
         When("blind_rows", " ({blind_rows} rows that do not see it change too)"),
-        ". Rows of attention spread over {keys:.1f} keys effectively, of {keys_null:.0f} that "
-        "they see: {extremes}. The values have effective ranks of "
+        ". A row of attention is spread over {keys:.1f} keys effectively, of the {keys_null:.0f} "
+        "that it sees (by head: {extremes}). The values have effective ranks of "
         "{effective_rank_values.mean:.1f} (mean over layers) before they are mixed and "
         "{effective_rank.mean:.1f} after ({effective_rank:.1f} by layer); by chance, with the "
         "values of other tokens, {effective_rank_null.mean:.1f}. Their numerical ranks are "

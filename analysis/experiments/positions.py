@@ -343,7 +343,7 @@ register(
         When("peak_at", ", at {peak_at} cycles (a period of {peak_period:.3g} tokens)"),
         ": ",
         When("peak > peak_null", "above", "not above"),
-        " the {peak_null:.3g} that peaks of shuffled rows stay below in 99 % of cases. ",
+        " the {peak_null:.3g} that 99 % of the peaks of shuffled rows do not reach. ",
         RISE,
         " {n_single} of the {columns} columns have half of their power or more at one frequency "
         "each (shuffled rows: {n_single_null:.0f} at most), {n_slow} of these below {lowest} "

@@ -374,8 +374,8 @@ def _says_of(r, i):
 
 SHOWN_HEAD = (
     "{head}: {n} of {r} columns are periodic in query and key (rows shuffled: {null:.0f}); in "
-    "columns {columns} the two are most alike at {lags} tokens, with a correlation of "
-    "{correlations}, in {above} of {shown} more than random directions reach ({random})."
+    "columns {columns} they correlate most at lags of {lags} tokens, with {correlations}; in "
+    "{above} of {shown} this is more than random directions reach ({random})."
 )
 
 

@@ -394,14 +394,14 @@ def sharpest(r):
 
 
 PEAK = {  # what is said of a head's peak, and of its scores if they are highest at another lag
-    False: "{head} at {offset} ({weight:.2f} of its attention): {share:.2f} of the peak position × "
-    "position, {rest}",
-    True: "{head} at {offset} ({weight:.2f} of its attention, scores highest at {lag}): "
-    "{share:.2f} of the peak position × position, {rest}",
+    False: "{head} gives {weight:.2f} of its attention to {offset}: position × position makes "
+    "{share:.2f} of the peak, {rest}",
+    True: "{head} gives {weight:.2f} of its attention to {offset}, and its scores are highest at "
+    "{lag}: position × position makes {share:.2f} of the peak, {rest}",
 }
 BY_DISTANCE = "of which the bias by distance is a part"
 TERMS_OF_PLACE = "of which the terms of place are parts"
-LONG_WAVES = "{waves:.2f} of it waves of {LONG} tokens or more (a spike: {spike:.2f})"
+LONG_WAVES = "and waves of {LONG} tokens or more make {waves:.2f} of that (a spike: {spike:.2f})"
 
 
 def _describe_head(r, i):

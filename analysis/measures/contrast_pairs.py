@@ -177,8 +177,8 @@ def if_told(*rules):
 
 
 TELLS = (
-    "Of {n_pairs} pairs {told:.0%} have the right answer more likely in their clean text (fair "
-    "coins: {told_null:.0%}). "
+    "In {told:.0%} of {n_pairs} pairs the right answer is more likely in the clean text (fair "
+    "coins: up to {told_null:.0%}). "
 )
 TOLD = """
     told: share of the pairs whose clean text makes the right answer more likely than the corrupt
