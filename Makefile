@@ -20,7 +20,7 @@ test-kernel: .venv/ready  ## what compares bits, or counts at a threshold, under
 test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
 	.venv-lowest/bin/python -m pytest
 
-test-page: .venv/browser  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
+test-page: .venv/browser .venv/docs  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
 	$(BIN)/python -m pytest tests/pages/checks*.py
 
 docs: .venv/docs  ## the documentation: docs/_build/html/index.html; its lessons and examples are executed

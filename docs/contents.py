@@ -150,8 +150,9 @@ def drawn(every):
             arrows.append(arrow(*centre(before), x, y))
         circles.append(circle(lesson, x, y))
     width, height = 60 + WIDE * max(column for column, _ in spots.values()), 48 + HIGH * most
-    size = f'viewBox="0 0 {width} {height}" style="max-width: {width}px; width: 100%"'
-    return f'<svg {size} role="group">{HEAD}{"".join(arrows)}{"".join(circles)}</svg>'
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    svg = f'<svg {size} role="group">{HEAD}{"".join(arrows)}{"".join(circles)}</svg>'
+    return f'<div class="wide" tabindex="0">{svg}</div>'
 
 
 def arrow(x0, y0, x1, y1):

@@ -18,6 +18,7 @@ SETTINGS = {
     },
     "html_static_path": [str(STYLE)],
     "html_css_files": ["page.css"],
+    "html_js_files": [("page.js", {"defer": "defer"})],
     "html_math_renderer": "mathml",
     "html_show_sphinx": False,
     "html_show_copyright": False,

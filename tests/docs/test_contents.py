@@ -22,6 +22,15 @@ def test_the_first_page_has_each_lesson_in_its_list_and_on_its_map(language):
     assert "\n\n" not in re.search(r"<svg.*</svg>", page, re.S)[0]  # Markdown would end it there
 
 
+def test_the_map_keeps_its_size_on_a_phone_and_scrolls():
+    """Shrunk to 358 pixels its circles were 15 wide: too small to hit (WCAG 2.5.8: 24)."""
+    page = contents.index("en")
+    assert re.search(
+        r'<div class="wide" tabindex="0"><svg viewBox="0 0 (\d+) (\d+)" width="\1"', page
+    )
+    assert 2 * contents.RADIUS >= 24
+
+
 def test_a_lesson_takes_up_lessons_that_there_are_before_it():
     assert EVERY[1].after == () and EVERY[6].after == (4, 5)
     assert lessons.get(6, "ja").after == (4, 5)
