@@ -8,7 +8,9 @@ const PALETTES = {
          change: ["#f0e79a", "#b3a51e", "#403a00", "#141414", "#35245c", "#8f7cc9", "#e3d8ff"]}};
 // ramp: from no weight to the largest. change: from less to more, olive to purple, which all eyes tell apart; orange is the keys'.
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => state.dark ?? systemDark.matches;
+let isSystemDark = systemDark.matches;  // to read `matches` while it changes can cost the event
+systemDark.addEventListener("change", event => { isSystemDark = event.matches; });
+const isDark = () => state.dark ?? isSystemDark;
 const colours = () => PALETTES[isDark() ? "dark" : "light"];
 
 // how much: weights 0 ... 1 by their root, so that small ones are seen; differences -1 ... 1 in both directions
