@@ -260,8 +260,8 @@ def test_what_the_tokenizers_package_did_not_expect_is_an_error_with_the_folder(
     charsmap = {"type": "Precompiled", "precompiled_charsmap": "EAAAAP////////////////8="}
     with pytest.raises(ValueError, match="the tokenizer in .* does not load: ."):
         of_parts(tmp_path, normalizer=charsmap).encode("the")
-    nothing_long = {"type": "FixedLength", "length": 0}
-    with pytest.raises(ValueError, match="the tokenizer in .* does not read this text: ."):
+    nothing_long = {"type": "FixedLength", "length": 0}  # unknown to tokenizers 0.20
+    with pytest.raises(ValueError, match="the tokenizer in .* does not (read this text|load): ."):
         of_parts(tmp_path, pre_tokenizer=nothing_long).encode("the")
     unknown = {"type": "WordLevel", "vocab": {"the": 0}, "unk_token": "nowhere"}
     with pytest.raises(ValueError, match="the tokenizer in .* does not read this text: "):

@@ -184,6 +184,8 @@ class Environment:
             command = shlex.split(USES[extra].replace("{port}", str(port)))
             begin = time.monotonic()
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            if not shutil.which(command[0], path=env["PATH"]):
+                return Ended(127, f"no program {command[0]}", 0)
             done = subprocess.run(command, cwd=name, env=env, timeout=LIMIT, check=False, **pipes)
             return Ended(done.returncode, done.stdout, time.monotonic() - begin)
 
