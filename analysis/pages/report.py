@@ -32,12 +32,15 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     n_processes: experiments at work at once; with more than one the model is what the name says.
     Returns 1 if one failed, else 0.
     """
-    start = written = time.monotonic()
+    start = time.monotonic()
+    written = start - EVERY  # the first page has the first answer
     experiments = [*registry.EXPERIMENTS.values()]
     given = name, dict(options), out, resume, n_processes
+    names = [*registry.EXPERIMENTS]
     runs = []
     for run in many.every(experiments, model, *given):
         runs.append(asked(model, run))
+        runs.sort(key=lambda run: names.index(run[0].name))
         now = time.monotonic()
         if now - written >= EVERY and len(runs) < len(experiments):
             rows = [row for row in claims(name, model, runs) if row["verdict"] != "not measured"]

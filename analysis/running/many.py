@@ -35,6 +35,8 @@ from . import together as meeting
 from .single import Failure
 
 MOST = 8  # processes
+QUICK, READING, SHARING = range(3)  # ranks of jobs
+EARLY = 2  # quick jobs of each process before long ones
 
 
 class Job(NamedTuple):
@@ -60,14 +62,16 @@ class Done(NamedTuple):
 def every(experiments, model, name, options, out, resume=False, n_processes=1):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
-    Prints a line on stdout for each. options: each experiment gets those that it has, and at least
-    as many documents as it needs. n_processes: as many are at work at once; with more than one the
-    model is what the name says.
+    Those that read no documents come first, those that share passes last. Prints a line on stdout
+    for each. options: each experiment gets those that it has, and at least as many documents as it
+    needs. n_processes: as many are at work at once; with more than one the model is what the name
+    says.
     """
     jobs = []
     for experiment in experiments:
         own, note = _options_of(experiment, options, model)
         jobs.append(Job(experiment.name, function_of(experiment), name, own, note, out, resume))
+    jobs.sort(key=_rank)
     groups = _groups(jobs, n_processes)
     done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
     finished: dict[str, Done] = {}
@@ -87,16 +91,31 @@ def function_of(experiment):
     return inspect.unwrap(experiment.run)
 
 
-def _groups(jobs, n_processes):
-    """Jobs that run together, because they share passes: [[Job]], those first, then each other.
+def _rank(job):
+    """Where a job stands: those that read no documents first, those that share passes last."""
+    experiment = registry.get(job.experiment)
+    if experiment.shares_passes:
+        return SHARING
+    names = [option.name for option in experiment.options]
+    return READING if "documents" in names else QUICK
 
-    As many groups share as half of the processes; the other half does the rest.
+
+def _groups(jobs, n_processes):
+    """Jobs that run together, because they share passes, and each other by itself: [[Job]].
+
+    As many groups share as half of the processes, once each has done EARLY quick jobs; the other
+    half does the rest. A single process does them last.
     """
     n = max(1, n_processes // 2)
-    sharing = [job for job in jobs if registry.get(job.experiment).shares_passes]
+    ranks = [_rank(job) for job in jobs]
+    n_alone = len(jobs) - ranks.count(SHARING)
+    sharing = jobs[n_alone:]
     together = [sharing[i::n] for i in range(n)]
-    alone = [[job] for job in jobs if job not in sharing]
-    return [group for group in together if group] + alone
+    groups = [[job] for job in jobs[:n_alone]]
+    early = min(EARLY * n_processes, ranks.count(QUICK))
+    place = n_alone if n_processes == 1 else early
+    groups[place:place] = filter(None, together)
+    return groups
 
 
 def n_processes(options):

@@ -198,15 +198,16 @@ def test_questions_stand_by_theme_and_statements_on_any_transformer_are_counted_
     assert (int(own), int(stated)) == (len(registry.EXPERIMENTS) - len(of_any), len(of_any))
 
 
-def test_the_first_answers_are_on_a_page_before_the_last(tmp_path, monkeypatch):
+@pytest.mark.parametrize("seconds", [0, 60])  # between two pages; the first waits for none
+def test_the_first_answers_are_on_a_page_before_the_last(tmp_path, monkeypatch, seconds):
     before = []
 
-    def late(model, run):
+    def late(model, run, *, documents: int = 20):
         before.append((tmp_path / "index.html").read_text(encoding="utf-8"))
-        return good(model, run)
+        return good(model, run, documents=documents)
 
     plant(monkeypatch, good, late, answer=answers("partly"))
-    monkeypatch.setattr(report, "EVERY", 0)
+    monkeypatch.setattr(report, "EVERY", seconds)
     text, _ = write_report(tmp_path)
     (draft,) = before
     page = Page(draft)

@@ -19,7 +19,7 @@ from minitx.analysis.running import executor, many
 from minitx.analysis.running.single import Failure
 
 MODEL = "tiny-gpt2"
-NAMES = "positions", "attention", "alignment", "probe", "bases"
+NAMES = "positions", "attention", "alignment", "probe", "bases", "models"
 OPTIONS = {"documents": 4, "tokens": 32, "shuffles": 20, "rotations": 20}
 RUN = f"""
 import minitx
@@ -52,7 +52,8 @@ def test_side_by_side_they_are_the_same_bytes_in_the_same_order(tmp_path, capsys
     alone, files = produced(tmp_path / "alone", 1)
     said = capsys.readouterr().out
     together, same = produced(tmp_path / "together", 2)
-    assert [*together] == [*NAMES] and files == same and len(files) == 4 * 3
+    order = ["models", "positions", "alignment", "attention", "probe", "bases"]
+    assert [*together] == [*alone] == order and files == same and len(files) == 5 * 3
     assert alone["probe"].note.startswith("takes 6 documents") and together["probe"].note
     lines = [" ".join(x.split()[3:]) for x in said.splitlines()]
     again = [" ".join(x.split()[3:]) for x in capsys.readouterr().out.splitlines()]

@@ -6511,4 +6511,16 @@ BREAKS = [
         "self.temperature < LEAST",
         "self.temperature == 0",
     ),
+    Break(
+        "a report waits with its first page",
+        REPORT,
+        "start - EVERY",
+        "start",
+    ),
+    Break(
+        "experiments that take longest come first",
+        MANY,
+        "jobs.sort(key=_rank)",
+        "jobs.sort(key=_rank, reverse=True)",
+    ),
 ]
