@@ -126,10 +126,9 @@ def documents_left_out(outcome):
     return int(sum(count.sum() for count in counts))
 
 
-def leads(runs):
+def leads():
     """A line that leads to the answers, on a first screen on which none stands."""
-    text = filled("{questions}, answered below", questions=count(len(runs), "question"))
-    return f'<p class="leads"><a href="#answers">{text}</a></p>'
+    return f'<p class="leads"><a href="#answers">{translated("All questions and answers")}</a></p>'
 
 
 def contents(runs):

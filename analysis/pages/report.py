@@ -87,8 +87,9 @@ def page(model, name, runs, rows, seconds, to_come=0):
         section(run, name, outcome, time) for run, outcome, time in themes.sort(runs)
     )
     link = glossary.Linker()
-    beside = sketch.figure(runs), overview.leads(runs)
-    sentences = story.section(story.lines_of(model, runs), link, *beside)
+    lines = story.lines_of(model, runs)
+    beside = sketch.figure(runs), overview.leads(), story.in_short(lines, runs)
+    sentences = story.section(lines, link, *beside)
     return (
         f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'

@@ -161,8 +161,8 @@ SENTENCES = (
     Sentence(
         AWAY,
         "relearn",
-        "With the words spread apart and only the table learned anew, {follow:.0%} of the "
-        "heads with a direction look as many words away as before (chance: {follow_null:.0%}).",
+        "With gaps between the words and only the table retrained, {follow:.0%} of the heads with "
+        "a direction look as many words away as before (chance: {follow_null:.0%}).",
         needs="follow",
         also=True,
     ),
@@ -182,6 +182,29 @@ SENTENCES = (
         "{accuracy_null:.0%} at most).",
     ),
 )
+
+SHORT = {  # the same in a few words, by the experiment; they make one sentence, before all others
+    "lags": "**{n_positions} of {lag_of_heads.size} heads** read positions",
+    "kernel": "**{n_agree} of {lag_of_heads.size} heads** read positions",
+    "probe": When(
+        "is_left",
+        "a linear probe still finds positions **after the last layer**",
+        "after the last layer a linear probe finds positions no better than with random weights",
+    ),
+    "remove-positions": [
+        "without its table the model is ",
+        When(
+            "loss_interval[1][0] > loss_null",
+            "worse than guessing by frequency",
+            When(
+                "loss_interval[1][1] < loss_null",
+                "worse, but better than guessing by frequency",
+                "**not measurably better than guessing by frequency**",
+            ),
+        ),
+    ],
+}
+LEAST = 2  # parts that make a sentence
 
 
 # what the sentences name beside results
@@ -268,6 +291,16 @@ def lines_of(model, runs):
     return lines
 
 
+def in_short(lines, runs):
+    """One sentence on what these lines say; "" where there is little to say."""
+    outcomes = {experiment.name: (experiment, outcome) for experiment, outcome, _ in runs}
+    names = [name for *_, name in lines if name in SHORT]
+    parts = [tell(SHORT[name], _names(*outcomes[name])) for name in names]
+    if len(parts) < LEAST:
+        return ""
+    return filled("In short: {parts}.", parts="; ".join(parts))
+
+
 def against(topic, outcomes):
     """A sentence that names the experiments of a topic's theme which show no effect, if any."""
     names = themes.THEMES[topic] if topic == CARRY else ()
@@ -304,9 +337,14 @@ def _text(sentence, experiment, outcome, model):
         return ""
     if nothing.KIND in outcome.result or (sentence.needs and sentence.needs not in outcome.result):
         return ""
-    names = Names(outcome.result, inspect.unwrap(experiment.run).__globals__ | NAMED)
+    names = _names(experiment, outcome)
     kind = sentence.rule.verdict(names) if sentence.rule else outcome.answer.verdict
     return tell(sentence.pieces, names) if kind in verdict.EFFECTS else ""
+
+
+def _names(experiment, outcome):
+    """What a sentence may name: results, what the experiment's file has, and NAMED."""
+    return Names(outcome.result, inspect.unwrap(experiment.run).__globals__ | NAMED)
 
 
 # HTML
@@ -319,21 +357,28 @@ def plain(text):
     return BOLD.sub(r"\1", text)
 
 
-def section(lines, link, beside="", leads=""):
+def section(lines, link, beside="", leads="", short=""):
     """The section of these lines; each topic links to the answers of its theme.
 
     link: the Linker of the first screen. beside: a picture, as HTML. leads: a line above, as HTML.
+    short: the sentence before all others.
     """
     items = ""
     for topic in dict.fromkeys(topic for topic, _, _ in lines):
         own = [line for line in lines if line[0] == topic]
-        text = BOLD.sub(r"<b>\1</b>", " ".join(link(text) for _, text, _ in own))
+        text = _bold(" ".join(link(text) for _, text, _ in own))
         name = next((name for *_, name in own if name), "")
         items += f"<li><b>{_headed(topic, name)}</b> {text}</li>"
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
     sentences = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
-    return f'<section id="story"><h2>{title}</h2>{leads}{sentences}{none}</section>'
+    first = f'<p class="short">{_bold(escape(short))}</p>' if short else ""
+    return f'<section id="story"><h2>{title}</h2>{first}{leads}{sentences}{none}</section>'
+
+
+def _bold(text):
+    """A line as HTML, its figures bold."""
+    return BOLD.sub(r"<b>\1</b>", text)
 
 
 def _headed(topic, name):

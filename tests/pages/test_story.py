@@ -123,10 +123,35 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
 
 
+def in_short(monkeypatch, results):
+    """The sentence before all others, of these results."""
+    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
+    runs = [(EXPERIMENTS[name], outcome(r), 0.0) for name, r in results.items()]
+    return story.in_short(story.lines_of(TEXTS, runs), runs)
+
+
+def test_one_sentence_says_all_of_it_first(monkeypatch):
+    short = in_short(monkeypatch, RESULTS)
+    assert short == (
+        "In short: **2 of 4 heads** read positions; a linear probe still finds positions **after "
+        "the last layer**; without its table the model is **not measurably better than guessing by "
+        "frequency**."
+    )
+    shown = story.section([("Topic", "a", "lags")], Linker(), short=short)
+    assert shown.index("<b>2 of 4 heads</b> read") < shown.index("Topic")
+    assert in_short(monkeypatch, {"lags": LAGS}) == ""  # the line itself says it
+    lost = {"loss_interval": np.log([[10, 14], [310, 600]])}
+    changed = {"probe": PROBE | {"r2_on_last": 0.35}, "remove-positions": WITHOUT | lost}
+    assert in_short(monkeypatch, changed) == (
+        "In short: after the last layer a linear probe finds positions no better than with random "
+        "weights; without its table the model is worse than guessing by frequency."
+    )
+
+
 def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monkeypatch):
     relearn = {"follow": 1.0, "follow_null": 0.44}
     both = {"remove-positions": WITHOUT, "relearn": relearn}
-    assert lines(monkeypatch, both)["relearn"].startswith("With the words spread apart")
+    assert lines(monkeypatch, both)["relearn"].startswith("With gaps between the words")
     assert lines(monkeypatch, {"relearn": relearn}) == {}
     own = [("Topic", "a", ""), ("Topic", "b", "first"), ("Topic", "c", "second")]
     shown = story.section(own, Linker())

@@ -251,6 +251,7 @@ def of_tables():
 
     yield from themes.THEMES
     yield from (text for x in story.SENTENCES for text in (x.topic, *templates(x.pieces)))
+    yield from (text for pieces in story.SHORT.values() for text in templates(pieces))
     yield from (text for m in moments.MEASURES for text in (m.means, m.null))
     yield from (text.what for text in published.TEXTS.values())
 
