@@ -131,7 +131,7 @@ def test_the_bundle_reads_positions_in_layer_0_alone(bundled):
     assert abs(position["L1H3"]) < 0.05  # measured 0.001
     assert result["n_positions_by_layer"].tolist() == [4, 0, 0, 0]
     assert result["error"] < 1e-5  # float32: measured 4e-8
-    assert "L1H3 at +1 (0.5" in registry.get("sources").says(_arrays(result))
+    assert "L1H3 gives 0.5" in registry.get("sources").says(_arrays(result))
 
 
 def test_lags_and_sources_agree_on_the_part_of_positions(bundled):
