@@ -96,6 +96,12 @@ def test_a_claim_holds_of_the_published_heads_and_of_no_others(claim):
     assert planted(claim, [*heads[:-1], others[-1]])[0] == (claim in OF_EFFECTS[::2])
 
 
+def test_heads_are_sought_among_as_many_with_the_largest_effects():
+    effects = {"effects": np.arange(12.0).reshape(3, 4)}
+    assert circuit_claims.among("effects", [(2, 3), (2, 0)])(effects) == 0.5  # 11 and 8 of 11, 10
+    assert circuit_claims.among("effects", [(0, 0), (0, 2)], sign=-1)(effects) == 0.5
+
+
 def test_what_chance_gives_of_sets_of_heads():
     """Of 3 heads of 144 drawn at random, one is among a given 3 in 6 of 100 draws."""
     r = {"lost_by_direct": np.zeros((12, 12))}
