@@ -23,7 +23,7 @@ PACKAGES = {  # package -> what it is for
     "minitx.analysis": "The experiments, from Python.",
     "minitx.weights": "Names to folders: bundled checkpoints, downloads.",
     "minitx.names": "What other libraries call the [points](points.md): a table is there.",
-    "minitx.testing": "For tests of your own, without torch: [an example](../howto/ci.md).",
+    "minitx.testing": "For tests of your own, without torch: {doc}`an example <../howto/ci>`.",
 }
 PARTS = {  # what public functions give or take -> where it is defined
     "minitx": (
@@ -55,7 +55,7 @@ ELSEWHERE = (
     "N stands for the layer. Of Hugging Face transformers it is the output of a module whose name "
     "ends so, in one family or another; N includes the name of the list of layers, as in "
     "`encoder.layer.3`. [`point_of`](minitx.names.md) gives the point of such a name. Axes and "
-    "scales may differ: [coming from TransformerLens](../howto/transformerlens.md)."
+    "scales may differ: {doc}`coming from TransformerLens <../howto/transformerlens>`."
 )
 WIDTH = 100  # columns of the help of commands
 
