@@ -4,6 +4,7 @@ Order: the page; text; changes; guesses; what goes wrong; the address, saving, t
 """
 
 import re
+from urllib.parse import parse_qs
 
 import explored
 import new_change
@@ -311,6 +312,14 @@ def test_the_address_brings_everything_back(page):
     expect(explored.readout(page)).to_contain_text("L2H1")
     page.evaluate("location.hash = '#changes=nonsense&model=other'")
     answered(page, "As it is")
+
+
+def test_the_address_names_what_the_server_began_with(page):
+    """Another server begins with another model or text."""
+    explored.click(explored.head(page, "L2H1"))
+    given = parse_qs(page.evaluate("location.hash.slice(1)"))
+    assert given["text"] == [part(page, "text").input_value()]
+    assert given["model"] == [part(page, "model").input_value()]
 
 
 def test_back_takes_one_step_back(page):

@@ -59,13 +59,13 @@ const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" 
 
 // the address: beside what the views keep there
 
-const KEPT = Object.keys(plain);
+const KEPT = Object.keys(plain), ALWAYS = ["model", "text"];  // with which another server may begin otherwise
 
 function writeAddress(isStep) {  // a step can be taken back by the browser's button
   const given = new URLSearchParams(location.hash.slice(1));
   for (const name of KEPT) {
     const value = JSON.stringify(wish[name]);
-    if (value === JSON.stringify(plain[name])) given.delete(name);
+    if (value === JSON.stringify(plain[name]) && !ALWAYS.includes(name)) given.delete(name);
     else given.set(name, typeof wish[name] === "string" ? wish[name] : value);
   }
   const isNew = isStep && `#${given}` !== (location.hash || "#");
@@ -89,6 +89,7 @@ function follow() {  // an address that was opened or typed
   if (next.null || Object.keys(next.changes).length) by("change").open = true;
   const isOther = !same(next, wish);
   if (isOther) want(next, {isStep: false});
+  else writeAddress(false);
   arrived = isOther ? location.hash : null;
 }
 
