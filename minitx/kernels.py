@@ -103,6 +103,8 @@ def mean_and_inverse_std(x, eps):  # [B T D] -> [B T], [B T]
 
 def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T D]
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
+    if x.strides[-1] == x.itemsize and x.size > x.shape[-1]:  # token by token, as edits leave it
+        x = feature_major(x)
     out = x - mean[..., None]
     out *= scale[..., None]
     out *= w

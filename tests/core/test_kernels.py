@@ -259,3 +259,14 @@ def test_arrays_with_gaps_are_refused_not_lost():
     for name in TWINS.keys() - {"relu", "tanh"}:  # any dense order of the axes will do
         y = np.ones((2, 3, 4), np.float32).transpose(2, 0, 1)
         assert ACTIVATIONS[name](y) is y and (y != 1).all()
+
+
+def test_a_norm_gives_features_side_by_side_whatever_its_input_has():
+    """Products after it then have the same bits with and without an edit before it."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 8))
+    mean, scale = kernels.mean_and_inverse_std(x, 1e-5)
+    w, b = np.ones(8), np.zeros(8)
+    own, other = kernels.feature_major(x), np.ascontiguousarray(x)
+    given, wanted = (kernels.normalise(y, mean, scale, w, b) for y in (other, own))
+    assert given.strides == wanted.strides == own.strides != other.strides
+    assert np.array_equal(given, wanted)

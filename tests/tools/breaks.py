@@ -6523,4 +6523,10 @@ BREAKS = [
         "jobs.sort(key=_rank)",
         "jobs.sort(key=_rank, reverse=True)",
     ),
+    Break(
+        "a norm leaves an edited stream token by token",
+        "minitx/kernels.py",
+        "x.strides[-1] == x.itemsize and x.size > x.shape[-1]",
+        "False",
+    ),
 ]
