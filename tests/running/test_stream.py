@@ -240,6 +240,13 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     assert not left(tmp_path)
 
 
+def test_the_lock_of_a_folder_stays_the_same_file(tmp_path):
+    with stream.resumable(tmp_path, "test", "key", False):
+        (lock,) = tmp_path.glob("*.lock")
+        taken = lock.stat().st_ino
+    assert lock.stat().st_ino == taken
+
+
 RACE = """
 import os, sys, time
 from pathlib import Path
