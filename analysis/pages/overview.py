@@ -127,8 +127,8 @@ def documents_left_out(outcome):
 
 
 def leads():
-    """A line that leads to the answers, on a first screen on which none stands."""
-    return f'<p class="leads"><a href="#answers">{translated("All questions and answers")}</a></p>'
+    """A link to the answers, on a first screen on which none stands."""
+    return f'<a class="leads" href="#answers">{translated("All questions and answers")}</a>'
 
 
 def contents(runs):
@@ -143,12 +143,26 @@ def contents(runs):
         items += "".join(_item(experiment, outcome) for experiment, outcome, _ in own)
     for id_ in ("published", "glossary"):
         items += f'<li><a href="#{id_}">{translated(id_.capitalize())}</a></li>'
-    return f'<nav aria-label="{translated("Sections")}"><ol>{items}</ol></nav>'
+    return f'<nav aria-label="{translated("Sections")}">{_key(runs)}<ol>{items}</ol></nav>'
+
+
+def _key(runs):
+    """What the signs of the list mean, those that stand in it; wide screens have both."""
+    verdicts = {answer_of(outcome).verdict for _, outcome, _ in runs}
+    kinds = [kind for kind in parts.SIGNS if kind in verdicts]
+    signs = (f"<span>{parts.sign(kind)} {_word(kind)}</span>" for kind in kinds)
+    return f'<p class="key">{" ".join(signs)}</p>'
+
+
+def _word(verdict):
+    """A verdict in a word, in small letters."""
+    return escape(translated(verdict.capitalize()).lower())
 
 
 def _item(experiment, outcome):
     """An entry of the list: a link to the section of an experiment."""
     sign = parts.sign(answer_of(outcome).verdict)
     name = escape(themes.short(experiment.name))
-    title = escape(translated(experiment.question))
+    verdict = translated(answer_of(outcome).verdict.capitalize())
+    title = escape(f"{translated(experiment.question)} {verdict}")
     return f'<li class="one"><a href="#{experiment.name}" title="{title}">{sign} {name}</a></li>'

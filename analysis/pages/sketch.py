@@ -1,7 +1,7 @@
-"""A small picture beside the report's first sentences: how well a position is read, by layer.
+"""Small pictures beside the report's first sentences, part of the page, whose colours they take.
 
-R² of the linear probe of `minitx run probe`: trained weights, random ones, shuffled positions.
-It is part of the page, so that it takes its colours.
+How well a position is read, by layer: R² of the linear probe of `minitx run probe` with trained
+weights, random ones, shuffled positions. And the loss without positions (`remove-positions`).
 """
 
 from html import escape
@@ -18,21 +18,42 @@ LINES = {  # class: (result, its row)
     "shuffled": ("r2_shuffled", "positions on"),
     "trained": ("r2", "positions on"),
 }
-NAMES = {"random": "random weights", "shuffled": "chance", "trained": "this model"}
+NAMES = {
+    "random": "random weights",
+    "shuffled": "places shuffled",
+    "trained": "this model",
+    "loss": "with its table",
+    "loss_zero": "table at zero",
+    "loss_null": "guess by frequency",
+}
 LEFT, TOP, WIDE, HIGH = 26, 8, 172, 118  # of the axes, in units of the picture
 SIZE = 340, 160
 LETTER = 13  # units between two names, at least
 MOST = 8  # numbers of layers below the axis
 TITLE = "How well a linear probe reads a token's position (R²), by layer"
+BARS = {"loss": "trained", "loss_zero": "zero", "loss_null": "random"}  # result: class
+BAR, BETWEEN = 13, 20  # units: how high a bar is, and how far it is to the next
+START, LONGEST = 126, 166  # units: where bars begin, and what the longest has
+OF_HIDDEN = "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess)"
+OF_NEXT = "Perplexity of the next token (log scale from 1, a perfect guess)"
 
 
 def figure(runs):
-    """The picture of a report's runs as HTML; "" where the probe gave no numbers."""
-    given = [outcome for experiment, outcome, _ in runs if experiment.name == "probe"]
-    if not given or isinstance(given[0], single.Failure) or nothing.KIND in given[0].result:
-        return ""
-    curves = rows(given[0].result)
-    return drawn(curves) if len(curves) == len(LINES) else ""
+    """The pictures of a report's runs as HTML; "" where neither experiment gave its numbers."""
+    outcomes = {experiment.name: outcome for experiment, outcome, _ in runs}
+    curves = rows(_result(outcomes, "probe"))
+    shown = drawn(curves) if len(curves) == len(LINES) else ""
+    r = _result(outcomes, "remove-positions")
+    shown += compared(r) if "loss" in r else ""
+    return f'<div class="sketches">{shown}</div>' if shown else ""
+
+
+def _result(outcomes, name):
+    """The results of an experiment; none where it failed or found nothing to measure."""
+    outcome = outcomes.get(name)
+    if outcome is None or isinstance(outcome, single.Failure) or nothing.KIND in outcome.result:
+        return {}
+    return outcome.result
 
 
 def drawn(curves):
@@ -43,15 +64,52 @@ def drawn(curves):
         text = f"{translated(NAMES[kind])} {y[-1]:.2f}".replace("-0.00", "0.00")
         shown += _text(LEFT + WIDE + 8, names[kind] + 4, escape(text), f"name {kind}")
     said = "; ".join(_said(kind, y) for kind, y in curves.items())
-    box = f'viewBox="0 0 {SIZE[0]} {SIZE[1]}" role="img" aria-label="{escape(printable(said))}"'
-    svg = f"<svg {box}>{_axes(len(curves['trained']))}{shown}</svg>"
-    caption = f'<a href="#probe">{escape(translated(TITLE))}</a>'
-    return f'<figure class="sketch">{svg}<figcaption>{caption}</figcaption></figure>'
+    shown = _axes(len(curves["trained"])) + shown
+    return _framed(shown, SIZE[1], said, translated(TITLE), "probe")
+
+
+def compared(r):
+    """The picture of the losses with positions, without, and by frequencies, as perplexities.
+
+    Bars are as long as the losses in nats; a line is the 95 % interval of the one without.
+    """
+    low, high = np.asarray(r["loss_interval"])[1]
+    scale = LONGEST / max(high, *(r[name] for name in BARS))
+    ends = {"loss_zero": scale * high}  # where the value of a bar stands
+    shown = "".join(_bar(n, name, scale * r[name]) for n, name in enumerate(BARS))
+    y = TOP + [*BARS].index("loss_zero") * BETWEEN + BAR / 2
+    xs = f'x1="{START + scale * low:.1f}" x2="{START + scale * high:.1f}"'
+    shown += f'<line class="range" {xs} y1="{y}" y2="{y}"/>'
+    values = {name: f"{np.exp(r[name]):.3g}" for name in BARS}
+    for n, (name, kind) in enumerate(BARS.items()):
+        x = START + ends.get(name, scale * r[name]) + 6
+        shown += _text(x, TOP + n * BETWEEN + BAR - 2, values[name], f"name {kind}")
+    said = "; ".join(f"{translated(NAMES[name])}: {value}" for name, value in values.items())
+    is_pseudo = str(r["predicts"]).startswith("pseudo")
+    caption = translated(OF_HIDDEN if is_pseudo else OF_NEXT)
+    return _framed(shown, TOP + len(BARS) * BETWEEN, said, caption, "remove-positions")
+
+
+def _bar(n, name, wide):
+    """A bar and, to its left, its name."""
+    y = TOP + n * BETWEEN
+    box = f'x="{START}" y="{y}" width="{wide:.1f}" height="{BAR}"'
+    named = _text(START - 7, y + BAR - 2, escape(translated(NAMES[name])), "end")
+    return f'{named}<rect class="{BARS[name]}" {box}/>'
+
+
+def _framed(shown, height, said, caption, experiment):
+    """A picture as HTML: what it shows, the same in words, and a caption that links to it."""
+    box = f'viewBox="0 0 {SIZE[0]} {height}" role="img" aria-label="{escape(printable(said))}"'
+    link = f'<a href="#{experiment}">{escape(caption)}</a>'
+    return (
+        f'<figure class="sketch"><svg {box}>{shown}</svg><figcaption>{link}</figcaption></figure>'
+    )
 
 
 def rows(result):
     """{kind: R² before layer 0 and after each layer} of the lines that a result has."""
-    conditions = np.asarray(result["conditions"]).tolist()
+    conditions = np.asarray(result.get("conditions", ())).tolist()
     curves = {}
     for kind, (name, condition) in LINES.items():
         if name in result and condition in conditions:

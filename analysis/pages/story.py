@@ -17,6 +17,7 @@ from ..contract.rules import NATS, Below, Of, Provided
 from ..drawing import draw
 from ..drawing.sentences import Names, When, tell
 from ..machine.language import filled, translated
+from ..maths import profiles
 from ..measures import context_extension
 from ..running import single
 from . import themes
@@ -55,8 +56,9 @@ RISE = Of(  # of the loss without positions, by intervals
 )
 
 DIRECTED = (
-    "**{n_directed} of {lag_of_heads.size} heads** have a direction: they look at one fixed offset "
-    "more than at any other ({offsets}). In "
+    "**{n_directed} of {lag_of_heads.size} heads** have a direction: one fixed offset ({offsets} "
+    "tokens) gets more attention than any other, at least {least:.0%} and {times} times an even "
+    "share. "
 )
 
 SENTENCES = (
@@ -64,7 +66,7 @@ SENTENCES = (
         ENTER,
         "positions",
         "The table holds waves: its spectrum peaks at a period of **{peak_period:.3g} tokens** "
-        "(amplitude {peak:.2f}; chance: {peak_null:.2f}).",
+        "(amplitude {peak:.2f}; rows of the table shuffled: at most {peak_null:.2f}).",
         Of("peak", most=np.inf),
         needs="peak_at",
     ),
@@ -72,7 +74,7 @@ SENTENCES = (
         ENTER,
         "positions",
         "The table holds waves over the grid of {rows} × {columns} patches (highest amplitude "
-        "**{peak:.2f}**; chance: {peak_null:.2f}).",
+        "**{peak:.2f}**; rows of the table shuffled: at most {peak_null:.2f}).",
         Of("peak", most=np.inf),
         of_pictures=True,
     ),
@@ -81,10 +83,11 @@ SENTENCES = (
         "lags",
         [
             DIRECTED,
-            When("n_positions < n_directed", "{n_positions} of these", "all of these"),
-            " ({read_in}), at the offset with the highest scores, positions alone give at least "
-            "half of their rise (chance: ",
-            When("n_positions_null > 0", "at most {n_positions_null}).", "none)."),
+            When("n_positions < n_directed", "In {n_positions} of these", "In each"),
+            " ({read_in}) positions alone make at least half of the peak of the scores (query "
+            "positions shuffled: ",
+            When("n_positions_null > 0", "in at most {n_positions_null}", "in none"),
+            "; {documents} documents of {T} tokens).",
         ],
         Of("n_positions", out_of="n_directed"),
         needs="n_positions",
@@ -94,16 +97,19 @@ SENTENCES = (
         "kernel",
         [
             DIRECTED,
-            When("n_agree < n_directed", "{n_agree} of these", "all of these"),
-            ", the scores with words averaged out are highest there, too (chance: ",
-            When("n_agree_null > 0", "at most {n_agree_null}).", "none)."),
+            When("n_agree < n_directed", "In {n_agree} of these", "In each"),
+            " the scores with words averaged out are highest there, too (query positions "
+            "shuffled: ",
+            When("n_agree_null > 0", "in at most {n_agree_null}", "in none"),
+            "; {documents} documents of {T} tokens).",
         ],
     ),
     Sentence(
         READ,
         "sources",
         "In the first layer {strongest} scores by positions most: position × position is "
-        "**{most:.0%}** of the variance of its scores (chance: {most_null:.0%}).",
+        "**{most:.0%}** of the variance of its scores (keys' positions in random order: at most "
+        "{most_null:.0%}; {documents} pictures).",
         Of("most"),
         of_pictures=True,
     ),
@@ -111,9 +117,10 @@ SENTENCES = (
         MOVED,
         "dial",
         [
-            When("is_each", "{n_directed} heads × {n_shifts} shifts: in", "In"),
-            " **{n_exact} of {n_cells}** cases attention goes exactly where the moved positions "
-            "predict (chance: at most {n_exact_null:.0f}).",
+            When("is_each", "{n_directed} heads × {n_shifts} shifts", "Heads and shifts"),
+            " of up to {shifts.max} tokens: in **{n_exact} of {n_cells}** cases attention goes "
+            "exactly where the moved positions predict (offsets shuffled over the shifts: in at "
+            "most {n_exact_null:.0f}; {documents} documents).",
         ],
         needs="n_cells",
     ),
@@ -121,10 +128,11 @@ SENTENCES = (
         CARRY,
         "probe",
         [
-            "A linear probe reads a token's position from the residual stream: R² {r2_on:.2f} "
-            "{best_layer}, **{r2_on_last:.2f}** after the last layer",
+            "A linear probe reads a token's position from the residual stream of "
+            "{documents[2]} held-out documents. R² is {r2_on:.2f} {best_layer}, "
+            "**{r2_on_last:.2f}** after the last layer",
             When("is_left", "", ", no more than random weights give"),
-            " (chance: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
+            " (places shuffled: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
             "{random_layer}).",
         ],
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
@@ -133,7 +141,8 @@ SENTENCES = (
         CARRY,
         "cca",
         "The {components} slowest cosines of the grid are in the output with a correlation of "
-        "**{last:.2f}** (chance: {last_null:.2f}).",
+        "**{last:.2f}** (positions in random order: at most {last_null:.2f}; {documents} "
+        "pictures).",
         Of("last"),
         of_pictures=True,
     ),
@@ -141,9 +150,9 @@ SENTENCES = (
         AWAY,
         "remove-positions",
         [
-            "This model was trained with its table; set to zero, its {perplexity_kind} rises from "
-            "{loss.exp:.3g} to **{loss_zero.exp:.3g}** (95 % interval {perplexity_interval[1]:to "
-            ".3g}), ",
+            "Trained with its table, the model has a {perplexity_kind} of {loss.exp:.3g}; with the "
+            "table at zero **{loss_zero.exp:.3g}** (95 % interval {perplexity_interval[1]:to .3g}; "
+            "{documents} documents). This is ",
             When(
                 "loss_interval[1][0] > loss_null",
                 "worse than guessing each token by its frequency ({loss_null.exp:.3g}).",
@@ -161,9 +170,10 @@ SENTENCES = (
     Sentence(
         AWAY,
         "relearn",
-        "With gaps between the words and only the table retrained, {follow:.0%} of the heads with "
-        "a direction look as many words away as before (chance: {follow_null:.0%}).",
-        needs="follow",
+        "With gaps between words and only the table retrained, **{n_follow} of {n_directed}** "
+        "heads with a direction look as many words away as before (random table: "
+        "{n_follow_null}).",
+        needs="follows_learned",
         also=True,
     ),
     Sentence(
@@ -184,8 +194,8 @@ SENTENCES = (
 )
 
 SHORT = {  # the same in a few words, by the experiment; they make one sentence, before all others
-    "lags": "**{n_positions} of {lag_of_heads.size} heads** read positions",
-    "kernel": "**{n_agree} of {lag_of_heads.size} heads** read positions",
+    "lags": "**{n_positions} of {lag_of_heads.size} heads** find a fixed offset by positions",
+    "kernel": "**{n_agree} of {lag_of_heads.size} heads** find a fixed offset by positions",
     "probe": When(
         "is_left",
         "a linear probe still finds positions **after the last layer**",
@@ -195,11 +205,11 @@ SHORT = {  # the same in a few words, by the experiment; they make one sentence,
         "without its table the model is ",
         When(
             "loss_interval[1][0] > loss_null",
-            "worse than guessing by frequency",
+            "worse than guessing tokens by frequency",
             When(
                 "loss_interval[1][1] < loss_null",
-                "worse, but better than guessing by frequency",
-                "**not measurably better than guessing by frequency**",
+                "worse, but better than guessing tokens by frequency",
+                "**not measurably better than guessing tokens by frequency**",
             ),
         ),
     ],
@@ -259,7 +269,14 @@ def n_shifts(r):
     return np.count_nonzero(r["shifts"])
 
 
+def n_follow(r, table="learned"):
+    """How many heads with a direction look as many words away with this position table."""
+    return np.count_nonzero(r[f"follows_{table}"] & r["directed"])
+
+
 NAMED = {
+    "least": profiles.LEAST,
+    "times": profiles.TIMES,
     "offsets": offsets,
     "read_in": read_in,
     "is_left": is_left,
@@ -267,6 +284,8 @@ NAMED = {
     "random_layer": lambda r: place(r, "random weights, on"),
     "is_each": is_each,
     "n_shifts": n_shifts,
+    "n_follow": n_follow,
+    "n_follow_null": lambda r: n_follow(r, "fresh"),
 }
 
 
@@ -360,7 +379,7 @@ def plain(text):
 def section(lines, link, beside="", leads="", short=""):
     """The section of these lines; each topic links to the answers of its theme.
 
-    link: the Linker of the first screen. beside: a picture, as HTML. leads: a line above, as HTML.
+    link: the Linker of the first screen. beside: pictures, as HTML. leads: a link above, as HTML.
     short: the sentence before all others.
     """
     items = ""
@@ -372,8 +391,8 @@ def section(lines, link, beside="", leads="", short=""):
     title = translated("What it does with positions")
     none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
     sentences = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
-    first = f'<p class="short">{_bold(escape(short))}</p>' if short else ""
-    return f'<section id="story"><h2>{title}</h2>{first}{leads}{sentences}{none}</section>'
+    first = f'<p class="short">{_bold(escape(short))} {leads}</p>'
+    return f'<section id="story"><h2>{title}</h2>{first}{sentences}{none}</section>'
 
 
 def _bold(text):

@@ -47,6 +47,15 @@ DRAWN = sketch.drawn(
         for kind, low in (("random", 0.08), ("shuffled", 0), ("trained", 0.76))
     }
 )
+COMPARED = sketch.compared(
+    {
+        "predicts": "pseudo-loss",
+        "loss": np.log(13.1),
+        "loss_zero": np.log(490),
+        "loss_null": np.log(279),
+        "loss_interval": np.log([[12, 14], [268, 902]]),
+    }
+)
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -226,6 +235,41 @@ def test_sections_are_folded_on_a_phone_and_open_by_links(open_page, path):
     assert all(bodies.evaluate_all("all => all.map(x => x.open)"))
 
 
+def test_the_signs_of_the_list_are_explained_above_it(open_page, path):
+    """Each of them, before the first entry that has one."""
+    page = open_page(path, 1280, 800)
+    signs = page.locator("nav li .sign").all_inner_texts()
+    key = page.locator("nav .key")
+    assert {*signs} == {*key.locator(".sign").all_inner_texts()} == {"◐", "!", "–"}
+    assert key.inner_text().split() == ["◐", "partly", "!", "failed", "–", "left", "out"]
+    bottom = key.bounding_box()["y"] + key.bounding_box()["height"]
+    assert bottom <= page.locator("nav .sign").nth(3).bounding_box()["y"] < 200
+
+
+def test_a_bar_of_sections_that_scrolls_says_so(open_page, path):
+    """An arrow at its right end, until nothing more lies there; on wide screens there is none."""
+    arrow = "getComputedStyle(document.querySelector('nav'), '::after').content"
+    page = open_page(path, 320, 700)
+    assert page.evaluate(arrow) == '"\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"'
+    page.locator("nav ol").evaluate("x => x.scrollTo(x.scrollWidth, 0)")
+    expect(page.locator("nav.end")).to_be_attached()
+    assert page.evaluate(arrow) == "none"
+    page.locator("nav ol").evaluate("x => x.scrollTo(0, 0)")
+    expect(page.locator("nav:not(.end)")).to_be_attached()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.evaluate(arrow) == "none"
+
+
+def test_folded_sections_are_a_line_each_on_a_phone(open_page, path):
+    """With the sign of the answer; opened they have the question."""
+    page = open_page(path, 390, 844)
+    heading = page.locator("#good > .whole > summary")
+    expect(heading).to_have_text("◐ good", use_inner_text=True)
+    assert heading.bounding_box()["height"] < 30
+    heading.click()
+    expect(heading).to_have_text("Is good <tame>?", use_inner_text=True)
+
+
 @pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which knows links to a text
 def test_a_search_opens_what_is_folded_on_a_phone(open_page, path):
     """A link to a text looks for it as a search in the page does."""
@@ -272,11 +316,14 @@ def test_links_have_two_looks(open_page, path):
 def test_the_first_screen_has_a_picture_that_can_be_read(open_page, tmp_path, monkeypatch):
     """R² by layer, beside the sentences; on a phone below them."""
     plant(monkeypatch, good)
-    monkeypatch.setattr(sketch, "figure", lambda runs: DRAWN)
+    both = f'<div class="sketches">{DRAWN}{COMPARED}</div>'
+    monkeypatch.setattr(sketch, "figure", lambda runs: both)
     write_report(tmp_path)
     page = open_page(tmp_path / "index.html", 1280, 800)
-    picture, text = (page.locator(x).bounding_box() for x in (".sketch svg", ".story"))
-    assert picture["width"] >= 260 and picture["height"] >= 120
-    assert picture["x"] > text["x"] + text["width"] and picture["y"] + picture["height"] < 800
+    text = page.locator(".story").bounding_box()
+    for picture, height in zip(page.locator(".sketch svg").all(), (120, 60), strict=True):
+        box = picture.bounding_box()
+        assert box["width"] >= 260 and box["height"] >= height
+        assert box["x"] > text["x"] + text["width"] and box["y"] + box["height"] < 800
     inside = page.locator(".sketch text").evaluate_all(INSIDE)
-    assert len(inside) == 11 and all(inside)
+    assert len(inside) == 17 and all(inside)

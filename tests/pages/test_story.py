@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from planted import Page
+from strings import templates
 
 import minitx
 from minitx import analysis, weights
@@ -27,6 +28,8 @@ LAGS = DIRECTED | {
     "n_positions": 2,
     "n_positions_null": 0,
     "n_positions_by_layer": np.array([1, 1]),
+    "documents": 20,
+    "T": 128,
 }
 PROBE = {
     "r2": np.array([[0.9, 0.6], [0.2, 0.25]]),
@@ -36,6 +39,7 @@ PROBE = {
     "r2_on_last": 0.6,
     "r2_random": 0.25,
     "r2_random_interval": np.array([0.2, 0.3]),
+    "documents": np.array([40, 8, 12]),
 }
 WITHOUT = {
     "predicts": "pseudo-loss",
@@ -44,8 +48,15 @@ WITHOUT = {
     "loss_null": np.log(300),
     "loss_interval": np.log([[10, 14], [250, 600]]),
     "perplexity_interval": np.array([[10, 14], [250, 600]]),
+    "documents": 20,
 }
-SHIFTS = {"shifts": np.array([-4, -3, -2, -1, 0, 1, 2, 3, 4])}
+RELEARN = {
+    "directed": np.eye(2, dtype=bool),
+    "n_directed": 2,
+    "follows_learned": np.ones((2, 2), bool),
+    "follows_fresh": np.array([[True, True], [False, False]]),
+}
+SHIFTS = {"shifts": np.array([-4, -3, -2, -1, 0, 1, 2, 3, 4]), "documents": 16}
 VIT = minitx.load(weights.find("tiny-vit"))
 RESULTS = {  # each with an effect
     "positions": {"peak": 1.5, "peak_null": 0.9, "peak_at": 8, "peak_period": 16.0},
@@ -79,17 +90,40 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     texts = lines(monkeypatch, RESULTS)
     assert [*texts] == ["positions", "lags", "dial", "probe", "remove-positions"]
     assert texts["lags"] == (
-        "**2 of 4 heads** have a direction: they look at one fixed offset more than at any other "
-        "(−2 to +1). In all of these (layers 0 to 1), at the offset with the highest scores, "
-        "positions alone give at least half of their rise (chance: none)."
+        "**2 of 4 heads** have a direction: one fixed offset (−2 to +1 tokens) gets more attention "
+        "than any other, at least 10% and 5 times an even share. In each (layers 0 to 1) "
+        "positions alone make at least half of the peak of the scores (query positions shuffled: "
+        "in none; 20 documents of 128 tokens)."
     )
-    assert texts["dial"].startswith("2 heads × 8 shifts: in **15 of 16** cases attention goes")
-    assert "R² 0.90 before the first layer, **0.60** after the last layer (chance" in texts["probe"]
+    assert texts["dial"].startswith("2 heads × 8 shifts of up to 4 tokens: in **15 of 16** cases")
+    assert "R² is 0.90 before the first layer, **0.60** after the last layer (" in texts["probe"]
     assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
     assert texts["remove-positions"] == (
-        "This model was trained with its table; set to zero, its pseudo-perplexity rises from 12 "
-        "to **400** (95 % interval 250 to 600), not measurably better than guessing each token by "
-        "its frequency (300)."
+        "Trained with its table, the model has a pseudo-perplexity of 12; with the table at zero "
+        "**400** (95 % interval 250 to 600; 20 documents). This is not measurably better than "
+        "guessing each token by its frequency (300)."
+    )
+
+
+@pytest.mark.parametrize("tongue", language.LANGUAGES)
+def test_every_sentence_names_what_its_null_is_and_how_many_documents_were_read(tongue):
+    """Not "chance", which is another baseline in each of them."""
+    with language.using(tongue):
+        for sentence in story.SENTENCES:
+            text = " ".join(map(language.translated, templates(sentence.pieces)))
+            assert not re.search("chance|偶然", text)
+            assert sentence.experiment in WITHOUT_COUNT or "{documents" in text
+            assert re.search(r"shuffled|random|guessing|シャッフル|ランダム|推測", text)
+
+
+WITHOUT_COUNT = {"positions", "relearn", "mechanisms", "reviews"}  # weights, or no such result
+
+
+def test_shares_of_heads_are_counted(monkeypatch):
+    given = {"remove-positions": WITHOUT, "relearn": RELEARN}
+    assert lines(monkeypatch, given)["relearn"] == (
+        "With gaps between words and only the table retrained, **2 of 2** heads with a direction "
+        "look as many words away as before (random table: 1)."
     )
 
 
@@ -100,7 +134,7 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
 def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, low, high, words):
     interval = {"loss_interval": np.log([[10, 14], [low, high]])}
     texts = lines(monkeypatch, {"remove-positions": WITHOUT | interval})
-    assert f"), {words} each token" in texts["remove-positions"]
+    assert f"). This is {words} each token" in texts["remove-positions"]
 
 
 def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
@@ -133,26 +167,25 @@ def in_short(monkeypatch, results):
 def test_one_sentence_says_all_of_it_first(monkeypatch):
     short = in_short(monkeypatch, RESULTS)
     assert short == (
-        "In short: **2 of 4 heads** read positions; a linear probe still finds positions **after "
-        "the last layer**; without its table the model is **not measurably better than guessing by "
-        "frequency**."
+        "In short: **2 of 4 heads** find a fixed offset by positions; a linear probe still finds "
+        "positions **after the last layer**; without its table the model is **not measurably "
+        "better than guessing tokens by frequency**."
     )
     shown = story.section([("Topic", "a", "lags")], Linker(), short=short)
-    assert shown.index("<b>2 of 4 heads</b> read") < shown.index("Topic")
+    assert shown.index("<b>2 of 4 heads</b> find") < shown.index("Topic")
     assert in_short(monkeypatch, {"lags": LAGS}) == ""  # the line itself says it
     lost = {"loss_interval": np.log([[10, 14], [310, 600]])}
     changed = {"probe": PROBE | {"r2_on_last": 0.35}, "remove-positions": WITHOUT | lost}
     assert in_short(monkeypatch, changed) == (
         "In short: after the last layer a linear probe finds positions no better than with random "
-        "weights; without its table the model is worse than guessing by frequency."
+        "weights; without its table the model is worse than guessing tokens by frequency."
     )
 
 
 def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monkeypatch):
-    relearn = {"follow": 1.0, "follow_null": 0.44}
-    both = {"remove-positions": WITHOUT, "relearn": relearn}
-    assert lines(monkeypatch, both)["relearn"].startswith("With gaps between the words")
-    assert lines(monkeypatch, {"relearn": relearn}) == {}
+    both = {"remove-positions": WITHOUT, "relearn": RELEARN}
+    assert lines(monkeypatch, both)["relearn"].startswith("With gaps between words")
+    assert lines(monkeypatch, {"relearn": RELEARN}) == {}
     own = [("Topic", "a", ""), ("Topic", "b", "first"), ("Topic", "c", "second")]
     shown = story.section(own, Linker())
     assert shown.count("href=") == 1 and 'href="#theme-' in shown
@@ -277,20 +310,20 @@ def texts_of(name):
     return EXPERIMENTS[name].question, EXPERIMENTS[name].summary
 
 
-# the picture beside it
+# the pictures beside it
 
 
-def test_the_picture_shows_the_probe_beside_random_weights_and_chance():
+def test_the_picture_shows_the_probe_beside_random_weights_and_shuffled_places():
     r2 = np.array([[0.9, 0.8, 0.6], [0.3, 0.2, 0.1]])
     names = np.array(["positions on", "random weights, on"])
     given = {"r2": r2, "r2_shuffled": -r2 / 1000, "conditions": names}
     runs = [(EXPERIMENTS["probe"], outcome(given), 0.0)]
     html = sketch.figure(runs)
     shown = Page(html)
-    assert shown.tags[1][1]["aria-label"].endswith("this model: 0.90, 0.80, 0.60")
+    assert shown.tags[2][1]["aria-label"].endswith("this model: 0.90, 0.80, 0.60")
     assert [t for t, _, _ in shown.texts if "." in t and " " in t] == [
         "random weights 0.10",
-        "chance 0.00",
+        "places shuffled 0.00",
         "this model 0.60",
     ]
     assert {"input", "0", "layer 1"} <= {text for text, _, _ in shown.texts}
@@ -300,3 +333,20 @@ def test_the_picture_shows_the_probe_beside_random_weights_and_chance():
     assert sketch.figure([]) == "" == sketch.figure([(*runs[0][:1], Failure("no", True), 0.0)])
     del given["r2_shuffled"]
     assert sketch.figure([(EXPERIMENTS["probe"], outcome(given), 0.0)]) == ""
+
+
+def test_a_picture_shows_the_loss_without_positions_beside_guesses_by_frequency():
+    """Bars as long as the losses, and the interval as a line."""
+    html = sketch.figure([(EXPERIMENTS["remove-positions"], outcome(WITHOUT), 0.0)])
+    bars = dict(re.findall(r'<rect class="(\w+)" .*?width="([\d.]+)"', html))
+    unit = sketch.LONGEST / np.log(600)  # of the interval's end, the farthest
+    for kind, loss in (("trained", 12), ("zero", 400), ("random", 300)):
+        assert float(bars[kind]) == pytest.approx(unit * np.log(loss), abs=0.1)
+    ends = re.search(r'class="range" x1="([\d.]+)" x2="([\d.]+)"', html).groups()
+    wanted = sketch.START + unit * np.log([250, 600])
+    assert [*map(float, ends)] == pytest.approx(wanted, abs=0.1)
+    said = "with its table: 12; table at zero: 400; guess by frequency: 300"
+    assert Page(html).tags[2][1]["aria-label"] == said
+    assert "Pseudo-perplexity of hidden tokens" in html and 'href="#remove-positions"' in html
+    features = outcome({name: WITHOUT[name] for name in ("predicts", "documents")})
+    assert sketch.figure([(EXPERIMENTS["remove-positions"], features, 0.0)]) == ""

@@ -6529,4 +6529,16 @@ BREAKS = [
         "x.strides[-1] == x.itemsize and x.size > x.shape[-1]",
         "False",
     ),
+    Break(
+        "heads without a direction count among those that follow a table learned anew",
+        "analysis/pages/story.py",
+        "np.count_nonzero(r[f'follows_{table}'] & r['directed'])",
+        "np.count_nonzero(r[f'follows_{table}'])",
+    ),
+    Break(
+        "the picture's interval is that of the loss with positions",
+        "analysis/pages/sketch.py",
+        "np.asarray(r['loss_interval'])[1]",
+        "np.asarray(r['loss_interval'])[0]",
+    ),
 ]

@@ -88,6 +88,8 @@ TABLES = """
     analysis.pages.published VERDICTS
     analysis.pages.section IN_DARK
     analysis.pages.sketch NAMES
+    analysis.pages.sketch OF_HIDDEN
+    analysis.pages.sketch OF_NEXT
     analysis.pages.sketch TITLE
     analysis.pages.story WAYS
     analysis.pages.themes SHORT

@@ -27,6 +27,14 @@ for (const table of document.querySelectorAll("table.sorts")) {
   });
 }
 
+// the bar of sections on narrow screens: its arrow stands there as long as more of it lies to the right
+const bar = document.querySelector("nav");
+const list = bar.querySelector("ol");
+const mark = () => bar.classList.toggle("end", list.scrollLeft + list.clientWidth >= list.scrollWidth - 1);
+list.addEventListener("scroll", mark, { passive: true });
+addEventListener("resize", mark);
+mark();
+
 // sections: on a phone each is a line that opens by itself, by a link to what is in it, by a search, and for print
 const phone = matchMedia("(max-width: 40rem)");
 const sections = [...document.querySelectorAll("details.whole")];
