@@ -16,7 +16,7 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
-from minitx.analysis.contract import registry
+from minitx.analysis.contract import options, registry
 from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
 
@@ -91,6 +91,76 @@ def test_predict_says_its_first_guesses_and_what_stands_there():
 def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
     complaint(capsys, "run", "positions", "tiny-robert", "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+REFUSED = (
+    ["run", "attention", "tiny-roberta", "--text", "The cat sat."],
+    ["run", "profiles,lags", "tiny-roberta", "--text", "The cat sat."],
+    ["report", "tiny-roberta", "--text", "The cat sat."],
+    ["explore", "tiny-roberta", " "],
+    ["trace", "tiny-roberta", "The cat sat.", "--keep", "no", "--save", "out/new/trace.npz"],
+)
+
+
+@pytest.mark.parametrize("command", REFUSED, ids=lambda command: " ".join(command[:2]))
+def test_a_refused_run_leaves_no_folder(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command) == 2
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_refused_run_leaves_the_folder_that_was_there(tmp_path):
+    command = ["run", "attention", "tiny-roberta", "--text", "The cat sat.", "--out"]
+    assert cli.main([*command, str(tmp_path)]) == 2
+    assert tmp_path.is_dir()
+
+
+SAID = "The cat sat on the mat, and the dog ran after it."
+AS_TEXT = {"attention": "--tokens 16 --text", "shapes": "--sentence"}
+
+
+@pytest.mark.parametrize("experiment", AS_TEXT)
+def test_each_text_is_given_in_the_same_ways(experiment, tmp_path):
+    """Itself, in a file, or through -: where a text is read, and where documents are."""
+    (tmp_path / "said").write_text(SAID)
+    flags = AS_TEXT[experiment]
+    results = []
+    for given in f"'{SAID}'", tmp_path / "said", f"- < {tmp_path}/said":
+        command = f"{sys.executable} -m minitx.analysis run {experiment} tiny-roberta"
+        done = execute(f"{command} --out {tmp_path} {flags} {given}", shell=True)
+        assert done.returncode == 0, done.stderr
+        results.append(dict(np.load(tmp_path / f"{experiment}.npz")))
+    for name, x in results[0].items():
+        assert np.array_equal(x, results[1][name]) and np.array_equal(x, results[2][name])
+
+
+def arguments_of(parser):
+    """Every argument of a parser and of the commands in it."""
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                yield from arguments_of(command)
+        else:
+            yield action
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["explore"]], ids=str)
+def test_the_help_says_how_to_switch_a_head_off(command, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "switch a head off" in said or "switches off heads" in said or "switches heads off" in said
+    )
+    assert "minitx serve" in said
+
+
+def test_the_help_says_the_same_of_each_text():
+    ways = options.WAYS, options.ITSELF
+    texts = [x for x in arguments_of(commands.parser()) if x.dest == "text"]
+    assert len(texts) > 60 and not [x.help for x in texts if not any(map(x.help.count, ways))]
+    said = [x for x in arguments_of(commands.parser()) if x.dest in ("sentence", "prompt")]
+    assert len(said) > 6 and all(options.ITSELF in x.help for x in said)
 
 
 def test_a_reader_who_has_seen_enough_is_no_error():
@@ -402,6 +472,14 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
         (
             ["run", "profiles", "tiny-roberta", "--text", "missing.txt"],
             "no text file 'missing.txt'",
+        ),
+        (["run", "profiles", "tiny-roberta", "--text", "word"], "or a text itself, of several"),
+        (["trace", "tiny-roberta", "gone.txt"], "no file 'gone.txt'; wanted the text itself, a"),
+        (["run", "shapes", "tiny-roberta", "--sentence", "gone.txt"], "no file 'gone.txt'; wanted"),
+        (
+            ["run", "profiles", "tiny-roberta", "--text", "The cat sat."],
+            "has 7 tokens, 0 documents of 256 tokens each (2 of them special); wanted at least 1: "
+            "--tokens 9, or a text of 254 tokens or more",
         ),
         (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
         (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),

@@ -11,7 +11,7 @@ import minitx
 from minitx import interrupt
 
 from .. import experiments  # noqa: F401  (fills the registry)
-from ..machine import escapes, language
+from ..machine import escapes, files, language
 from ..running import cluster
 from . import (
     atlas,
@@ -39,6 +39,11 @@ from . import (
 )
 
 ABOUT = "See inside transformers with NumPy alone."
+FIRST = (
+    "`minitx COMMAND --help` explains a command. A good start: `minitx explore tiny-gpt2 'A dog "
+    "ran.'`. To switch a head off: `minitx serve MODEL`, or in Python `minitx.run(model, text, "
+    "edits=...)`."
+)
 COMMANDS = (  # in the order of `minitx --help`
     listing,
     run,
@@ -95,6 +100,8 @@ def status_of(argv):
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
+    finally:
+        files.remove_empty()  # of a run that was refused
 
 
 def workers_of(arguments):
@@ -122,7 +129,8 @@ def parser(argv=()):
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
-    top = parsers.Parser("minitx", description=language.translated(ABOUT))
+    about, first = map(language.translated, (ABOUT, FIRST))
+    top = parsers.Parser("minitx", description=about, epilog=first)
     parsers.of_language(top)
     version, about = f"minitx {minitx.__version__}", "show program's version number and exit"
     top.add_argument("--version", action="version", version=version, help=about)

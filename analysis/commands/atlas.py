@@ -41,9 +41,7 @@ def declare(commands):
     """Its flags."""
     about = "every head as a scatter of the queries and keys of hundreds of sentences"
     command = flags.command(commands, "atlas", run, about, "MODEL")
-    about = (
-        "a text, or for a model of pictures a folder of them; sample: one that comes along (sample)"
-    )
+    about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (sample)"
     command.add_argument("--text", default="sample", metavar="FILE", help=about)
     about = "token ids in place of a text: a file with one sentence per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)

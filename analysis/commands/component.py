@@ -3,8 +3,8 @@
 Each is `minitx run` with its name, and `attribute` also takes its text as an argument.
 """
 
-from ..contract import registry
-from . import flags, inputs, run
+from ..contract import options, registry
+from . import flags, run
 
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
 
@@ -18,7 +18,7 @@ def declare(commands):
         function = attribute if name == "attribute" else run.run
         command = flags.command(commands, name, function, experiment.question, "MODEL")
         if function is attribute:
-            about = "text to read, a file of it, or -; the same as --prompt (random words)"
+            about = f"{options.ITSELF}; the same as --prompt (random words)"
             command.add_argument("text", nargs="?", metavar="TEXT", help=about)
         run.of_run(command, experiment)
 
@@ -28,5 +28,5 @@ def attribute(arguments):
     if arguments.text is not None:
         if arguments.prompt is not None:
             raise ValueError("a TEXT and --prompt: wanted one of them")
-        arguments.prompt = inputs.text_of(arguments.text)
+        arguments.prompt = arguments.text
     return run.run(arguments)

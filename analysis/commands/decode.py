@@ -3,6 +3,7 @@
 import minitx
 from minitx import weights
 
+from ..contract import options
 from ..machine.files import as_json
 from ..measures import decoding
 from ..pages import decode
@@ -14,9 +15,7 @@ def declare(commands):
     """Its flags."""
     about = "generate from a source text with an encoder-decoder"
     command = flags.command(commands, "decode", run, about, "MODEL")
-    command.add_argument(
-        "text", nargs="?", metavar="TEXT", help="source to read, a file of it, or -"
-    )
+    command.add_argument("text", nargs="?", metavar="TEXT", help=options.ITSELF)
     about = "token ids of the source in place of TEXT: the first line of a file"
     command.add_argument("--ids", metavar="FILE", help=about)
     about = "print each step: the query's token, where it attends in the source, its best tokens"

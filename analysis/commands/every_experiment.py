@@ -3,7 +3,7 @@
 from ..contract import registry, sides
 from ..contract.options import Size, understand
 from ..texts import corpus, formats
-from . import flags
+from . import flags, inputs
 
 COMMON = (
     understand("text", str, "sample", flags.TEXT),
@@ -38,7 +38,7 @@ def options(arguments, model):
         if value is not None:
             given[option.name] = option.parsed(value)
     if getattr(arguments, "sentence", None) is not None:
-        given["sentence"] = arguments.sentence
+        given["sentence"] = inputs.text_of(arguments.sentence, "--sentence")
     given = registry.with_text(given | flags.of_text(arguments), is_text=True)
     text = given.get("text", "sample")
     can_read = formats.is_ids(text) or not _no_tokenizer(sides.reader(model))

@@ -5,11 +5,13 @@ import time
 from ..pages import explore
 from . import flags, inputs
 
+UNCHANGED = "The page shows the model as it is. `minitx serve MODEL` switches heads off."
+
 
 def declare(commands):
     """Its flags."""
     about = "a page to explore every head on one text"
-    command = flags.command(commands, "explore", run, about, "MODEL", "TEXT")
+    command = flags.command(commands, "explore", run, about, "MODEL", "TEXT", epilog=UNCHANGED)
     about = "whole words: attention summed over a key's pieces, averaged over a query's"
     command.add_argument("--words", action="store_true", help=about)
     about = "output of an encoder-decoder for the source TEXT (its own greedy output)"

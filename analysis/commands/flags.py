@@ -2,26 +2,24 @@
 
 import argparse
 
-from ..contract import registry, results, sides
+from ..contract import options, registry, results, sides
 from ..machine.language import filled, label, translated
-from . import parsers
+from . import inputs, parsers
 
-TEXT = (
-    "file or folder with one document or paragraph per line, - for standard input, or sample, "
-    "the bundled text"
-)
+TEXT = f"text to read: {options.WAYS}"
 
 
-def command(commands, name, function, description, *positionals):
+def command(commands, name, function, description, *positionals, epilog=""):
     """A command `name` with its positional arguments, which calls `function`."""
     about = translated(description)
-    parser = commands.add_parser(name, help=about, description=about)
+    how = {"description": about, "epilog": translated(epilog)}
+    parser = commands.add_parser(name, help=about, **how)
     parsers.of_language(parser)
     parser.set_defaults(handler=function)
     model = "bundled name, folder, or hub id"
     helps = {
         "MODEL": model,
-        "TEXT": "text to read, a file of it, or - for standard input",
+        "TEXT": options.ITSELF,
         "A": model,
         "B": f"another {model}",
         "HISTORY": "folder that `minitx train` wrote, or a bundled history",
@@ -63,6 +61,7 @@ def _of_options(command, options):
     for option in options:
         notes = [filled("default {default}", default=repr(option.default))]
         notes = notes * (option.default != "") + [label(str(option.range))] * bool(option.range)
+        notes = [translated(option.ways)] * bool(option.ways) + notes
         about = translated(option.help) + f" ({'; '.join(notes)})" * bool(notes)
         about = about.replace("%", "%%")
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
@@ -132,6 +131,9 @@ def own_options(experiment, arguments):
         raise ValueError(f"--others {given['others']} and {further[0]}: name models in one way")
     if further:
         given["others"] = ",".join(further)
+    for option in experiment.options:
+        if option.itself and given.get(option.name):
+            given[option.name] = inputs.text_of(given[option.name], f"--{option.flag}")
     if experiment.reads_texts:
         given |= of_text(arguments)
     return experiment.checked(given, is_text=True)

@@ -33,7 +33,7 @@ def forming(
 ):
     """Every measure of positions against the step of a training.
 
-    text: text that is read, none of the training's
+    text: text to read, none of the training's
     documents: documents to read
     """
     what = measures.What(text, documents, tokens, shuffles, every, seed)

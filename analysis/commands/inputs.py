@@ -7,6 +7,7 @@ from pathlib import Path
 import minitx
 from minitx import weights
 
+from ..contract import options
 from ..machine.files import writable
 from ..machine.language import filled
 from ..texts import corpus, formats
@@ -52,15 +53,17 @@ def place(name):
     return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
 
 
-def text_of(given):
+def text_of(given, name="the text"):
     """The text that TEXT stands for: the text of a file, standard input for -, or TEXT itself.
 
-    Raises ValueError if it is empty.
+    Raises ValueError if it is empty, FileNotFoundError for one word that ends as a file does.
     """
-    formats.valid(given, "the text")
+    formats.valid(given, name)
     if given != "-" and not os.path.isfile(given):
-        formats.not_empty(given, "the text")
+        formats.not_empty(given, name)
+        if len(given.split()) == 1 and formats.ends_like_a_file(given):
+            raise FileNotFoundError(f"no file {given!r}; wanted {options.ITSELF}")
         return given
     text = corpus.whole_text(given)
-    formats.not_empty(text, f"the text {given!r}")
+    formats.not_empty(text, f"{name} {given!r}")
     return text

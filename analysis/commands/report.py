@@ -1,5 +1,6 @@
 """`minitx report`: every experiment on one model, on one page."""
 
+from ..contract import options
 from ..pages import report
 from ..running import many
 from . import every_experiment, inputs, output
@@ -9,7 +10,7 @@ def declare(commands):
     """Its flags."""
     about = "every experiment on one model, on one page"
     command = every_experiment.declare(commands, "report", run, about)
-    about = "a short text, for every experiment that plots a sentence"
+    about = f"for every experiment that plots a sentence: {options.ITSELF}"
     command.add_argument("--sentence", help=about)
 
 

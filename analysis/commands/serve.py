@@ -1,17 +1,24 @@
 """`minitx serve`: a live page."""
 
+from ..contract import options
 from . import flags, inputs
 
 PORT = 8642  # of the live page
+CHANGES = (
+    "On the page, `Change the model` switches off heads, MLPs and layers, sets positions to zero, "
+    "shuffles or shifts them, and masks attention by distance. `show the Python` shows the code "
+    "that does the same."
+)
 
 
 def declare(commands):
     """`serve`, which takes several models."""
-    about = "a live page: change a model and see the effect"
-    command = flags.command(commands, "serve", run, about)
+    about = "a live page: switch heads off, change positions, and see the effect"
+    command = flags.command(commands, "serve", run, about, epilog=CHANGES)
     about = "bundled name, folder, or hub id"
     command.add_argument("models", nargs="+", metavar="MODEL", help=about)
-    command.add_argument("--text", help="text that the page starts with, a file of it, or -")
+    about = f"what the page starts with: {options.ITSELF}"
+    command.add_argument("--text", help=about)
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     command.add_argument("--no-browser", action="store_true", help="open no browser")

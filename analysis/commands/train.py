@@ -38,7 +38,7 @@ def train(
 ):
     """A model from a random start: `minitx.train` on a text.
 
-    text: file or folder to learn from, as every experiment reads it
+    text: text to learn from
     column: columns of a .csv file or keys of a .jsonl file that hold the text, joined by commas
     steps: steps of the optimizer
     snapshots: models kept on the way, after numbers of steps that grow geometrically

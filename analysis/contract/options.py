@@ -70,11 +70,19 @@ class OrZero:
         return f"0, or {self.others}"
 
 
+WAYS = (  # in which documents are named
+    "a file or folder: .txt with one document or paragraph per line, .csv, .jsonl; the text "
+    "itself, if it has several words; - for standard input; or sample, the bundled text"
+)
+ITSELF = "the text itself, a file of it, or - for standard input"  # what TEXT stands for
+
+
 @dataclass(frozen=True)
 class Files:
     """A text that names what is read, as formats.py has it; "" and the names in `but` read none."""
 
     but: tuple = ()
+    ways: str = ""  # how it may be given, if not said in its help
 
     def __contains__(self, value):
         return value not in ("", *self.but)
@@ -88,6 +96,14 @@ class FilesOrPair(Files):
         return "|" not in value and super().__contains__(value)
 
 
+@dataclass(frozen=True)
+class Itself:
+    """A text that is read as it is given; a command also takes a file of it, or -."""
+
+    ways: str = ITSELF
+
+
+Said = Annotated[str, Itself()]
 Pairs = Annotated[
     str,
     FilesOrPair(but=("names", "dates")),
@@ -97,12 +113,7 @@ Pairs = Annotated[
 Measure = Annotated[str, "right|wrong, two tokens, where the pairs do not say it"]
 Count = Annotated[int, AtLeast(1)]
 Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
-Text = Annotated[
-    str,
-    Files(),
-    "file or folder with one document or paragraph per line, .csv, .jsonl, - for standard input, "
-    "or sample, the bundled text",
-]
+Text = Annotated[str, Files(ways=WAYS), "text to read"]
 Documents = Annotated[Size, "documents to read (0: as many as the text holds, at most 100)"]
 TwoDocuments = Annotated[  # for what is compared between halves, or has an interval
     int,
@@ -132,11 +143,17 @@ class Option:
     choices: tuple = ()  # the texts there are; (): any
     range: AtLeast | Within | OrZero | None = None
     files: Files | None = None  # of a text that names files: which of its values do
+    itself: Itself | None = None  # of a text that is read as it is given
 
     @property
     def flag(self):
         """Its name on the command line."""
         return self.name.replace("_", "-")
+
+    @property
+    def ways(self):
+        """How a text may be given; "" for any other option."""
+        return (self.files or self.itself or Files()).ways
 
     @property
     def wanted(self):
@@ -197,6 +214,7 @@ def understand(name, annotation, default, about=""):
         kind = str
     limits = next((note for note in notes if isinstance(note, AtLeast | Within | OrZero)), None)
     files = next((note for note in notes if isinstance(note, Files)), None)
+    itself = next((note for note in notes if isinstance(note, Itself)), None)
     if not isinstance(kind, type) or kind not in KINDS:
         kinds = ", ".join(known.__name__ for known in KINDS)
         raise ValueError(
@@ -204,7 +222,7 @@ def understand(name, annotation, default, about=""):
             "a Literal of texts, or an Annotated number or text"
         )
     helps = [note for note in notes if isinstance(note, str)]
-    new = Option(name, kind, default, about or "".join(helps[-1:]), choices, limits, files)
+    new = Option(name, kind, default, about or "".join(helps[-1:]), choices, limits, files, itself)
     if type(default) is not kind:
         raise ValueError(f"the default of {name!r} is {default!r}; wanted {KINDS[kind]}")
     new.checked(default)

@@ -39,8 +39,7 @@ def alignment(
 ):
     """Cross-attention of every head, step by step, and what it looks at.
 
-    text: file or folder with one source per line, - for standard input, or sample; the output is
-    the model's own greedy output
+    text: sources, one per line; the output is the model's own greedy output
     pairs: in place of a text, a file of pairs (JSON Lines with source, target and links), or dates
     documents: sources to read (0: as many as there are, at most 100)
     tokens: only the first of each source, this many (0: the model's longest input)

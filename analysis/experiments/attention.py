@@ -33,8 +33,8 @@ def attention(
     text: options.Text = "sample",
     tokens: options.Tokens = 0,
     side: Literal["auto", "encoder", "decoder", "cross"] = "auto",
-    source: str = corpus.SENTENCE,
-    target: str = "",
+    source: options.Said = corpus.SENTENCE,
+    target: options.Said = "",
     seed: options.Seed = 0,
 ):
     """Heat maps of the attention of a few heads.

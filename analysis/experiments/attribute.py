@@ -33,7 +33,7 @@ def attribute(
     model,
     run=UNSAVED,
     *,
-    prompt: str = "",
+    prompt: options.Said = "",
     target: str = "",
     other: str = "",
     seed: options.Seed = 0,

@@ -40,7 +40,7 @@ def joint_space(
     model,
     run=UNSAVED,
     *,
-    sentence: str = SENTENCE,
+    sentence: options.Said = SENTENCE,
     head: str = "auto",
     distance: joint_fit.Distance = "cosine",
     scope: joint_fit.Scope = "head",
@@ -68,7 +68,7 @@ def joint_space(
     (auto: brown:capybara in the note's sentence where queries see later keys, else none)
     top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
     method: pca, tsne (needs scikit-learn) or umap (needs umap-learn)
-    text: file or folder with further documents, - for standard input, or sample
+    text: further documents
     documents: further documents that decide, with the sentence, on the space, and are drawn pale
     (0: none)
     tokens: how many first tokens of each of these to read (0: 64, or as many as the model reads if

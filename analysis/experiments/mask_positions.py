@@ -52,7 +52,7 @@ def mask_positions(
     parameter: str = "",
     meaning: Literal[mask_tap.Meaning, "all"] = "all",
     positions: Literal["zero", "kept"] = "zero",
-    sentence: str = corpus.SENTENCE,
+    sentence: options.Said = corpus.SENTENCE,
     evaluations: Annotated[int, options.OrZero(options.Within(8, 1000))] = 12,
     every: options.Count = 8,
     seed: options.Seed = 0,

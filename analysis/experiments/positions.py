@@ -37,7 +37,7 @@ def positions(
     rows: rows of the table, such as 0:128, the last one not included; without it all that a token
     reads. Words are then those of the same places. Peaks of ranges of different length compare by
     their nulls alone, as amplitudes grow with the number of rows
-    text: text of the word embeddings: file, folder, - for standard input, or sample
+    text: text of the word embeddings
     documents: documents over which the words' amplitudes are averaged (0: as many as the text
     holds, at most 16)
     shuffles: surrogates of each kind
@@ -51,7 +51,7 @@ def positions(
     result |= _spectrum("position", spectra.amplitude(table))
     result |= _lines(table, shuffles, seed)
     if not model.missing:
-        texts = corpus.documents(model, text, documents, most=AS_MANY)
+        texts = corpus.documents(model, text, documents, most=AS_MANY, any_length=False)
         result |= _words(model, texts, shuffles, seed, run, places)
     result |= _chance(table, shuffles, seed)
     result |= _peaks(result["position_mean"], result, T)

@@ -28,7 +28,7 @@ def predict(
     model,
     run=UNSAVED,
     *,
-    sentence: str = corpus.SENTENCE,
+    sentence: options.Said = corpus.SENTENCE,
     guesses: Annotated[int, options.Within(1, 20)] = 5,
     text: options.Text = "sample",
 ):
@@ -36,7 +36,7 @@ def predict(
 
     sentence: what to read; with <mask> in it, a masked LM fills in only these
     guesses: predictions to show at each position
-    text: text file whose token frequencies are the null
+    text: text whose token frequencies are the null
     """
     position_tables.check_head(model, "predict")
     guess = _masked if model.config.task_head == "masked" else _causal

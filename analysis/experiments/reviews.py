@@ -53,8 +53,7 @@ def reviews(
     """A linear probe on features of whole documents: labels, or word order, with positions and
     without.
 
-    text: training text, best with labels: folder with pos/ and neg/, .csv, .jsonl; or any other
-    text, - or sample
+    text: training text, best with labels: folder with pos/ and neg/, .csv, .jsonl
     test: text of the held-out documents (without: a third of the training text)
     task: labels, order (sentences against the same words in random order), or auto: labels where
     there are any

@@ -18,7 +18,7 @@ from minitx import run as run_model
 from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
-from ..contract import Asks, NotApplicable, Of, register
+from ..contract import Asks, NotApplicable, Of, options, register
 from ..drawing import When, draw
 from ..machine.language import filled, label
 from ..measures import decoder_texts
@@ -90,7 +90,9 @@ class Step(NamedTuple):
     meaning: str
 
 
-def shapes(model, run=UNSAVED, *, sentence: str = corpus.SENTENCE, target: str = ""):
+def shapes(
+    model, run=UNSAVED, *, sentence: options.Said = corpus.SENTENCE, target: options.Said = ""
+):
     """The shape at every arrow of one pass of a sentence.
 
     sentence: what goes in; in an encoder-decoder the source

@@ -8,6 +8,7 @@ import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+MADE: list[Path] = []  # folders that `writable` made, each before those that it lies in
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, or not for this user
 
 
@@ -62,6 +63,7 @@ def _explained(path, size=0):
 def writable(folder):
     """The folder, created if it is missing; raises OSError where files cannot be written."""
     folder = Path(folder)
+    MADE.extend(path for path in (folder, *folder.parents) if not path.exists())
     folder.mkdir(parents=True, exist_ok=True)
     trial = folder / f".{os.getpid()}.tmp"
     try:
@@ -69,6 +71,19 @@ def writable(folder):
     finally:
         trial.unlink(missing_ok=True)
     return folder
+
+
+def is_new_with(path):
+    """Whether `writable` made the folder of this file and nothing else was written to it."""
+    return path.parent in MADE and [*path.parent.iterdir()] == [path]
+
+
+def remove_empty():
+    """Remove the folders that `writable` made and that nothing was written to."""
+    for folder in sorted(MADE, key=lambda folder: -len(folder.parts)):
+        with suppress(OSError):  # it holds something, or is gone
+            folder.rmdir()
+    MADE.clear()
 
 
 def cache():

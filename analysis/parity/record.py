@@ -13,7 +13,7 @@ import minitx
 from minitx import points
 from minitx.files import read_json
 
-from ..contract import sides
+from ..contract import options, sides
 from ..machine.files import writable
 from ..running import settings
 from ..texts import formats
@@ -32,7 +32,7 @@ class How(NamedTuple):
 
 
 HELPS = {
-    "text": "file or folder with one document per line, or sample",
+    "text": options.WAYS,
     "texts": "documents of it",
     "tokens": "to which each is cut, after a word",
     "sample": "values that are kept of each array; 0: all",

@@ -317,7 +317,8 @@ def _alone(path):
     """Hold the lock at `path`, which ends with the process; ValueError if another one holds it.
 
     The file stays: were it deleted, one process could lock the file that is gone and another one
-    the file that takes its place.
+    the file that takes its place. Only a run that fails with nothing written deletes it, so that
+    the folder made for it can go (files.remove_empty).
     """
     from filelock import FileLock, Timeout
 
@@ -330,5 +331,9 @@ def _alone(path):
         ) from None
     try:
         yield
+    except Exception:
+        if files.is_new_with(path):
+            path.unlink()
+        raise
     finally:
         lock.release()

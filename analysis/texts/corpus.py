@@ -147,12 +147,12 @@ class Documents(DocumentSet):
         return np.array([*islice(self, n)])
 
 
-def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
+def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column="", any_length=True):
     """Documents of a text, all of the same length.
 
     n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's
-    longest). column: as for formats.records. Raises ValueError, before any work, if the model
-    cannot read them or the text is too short.
+    longest). column: as for formats.records. any_length: whether --tokens may ask for another.
+    Raises ValueError, before any work, if the model cannot read them or the text is too short.
     """
     least, longest = shortest(model, text), model.config.n_ctx
     if tokens and not least <= tokens <= longest:
@@ -170,11 +170,26 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
             full.n += 1
             full.spool.add(piece)
     if full.n < max(n, 1):
-        raise ValueError(
-            f"{shown(text)} has {n_tokens} tokens, {full.n} documents of {full.T} tokens each; "
-            f"wanted {n or 'at least 1'}: take fewer --documents, fewer --tokens, or a longer text"
-        )
+        raise ValueError(_too_short(full, n or 1, n_tokens, least if any_length else np.inf))
     return full
+
+
+def _too_short(full, n, n_tokens, least):
+    """What is said of a text of fewer than n documents: what it has, is to have, and would do."""
+    n_special = full.T - full.size
+    special = f" ({n_special} of them special)" if n_special else ""
+    hints = [f"--documents {full.n}"] if full.n > 1 else []  # some experiments need two
+    for fewer in (n, 2):
+        tokens = n_tokens // fewer + n_special
+        if tokens >= least:
+            fit = f"--documents {fewer} " if fewer < n else ""
+            hints.append(f"{fit}--tokens {tokens}")
+            break
+    hints.append(f"a text of {n * full.size:,} tokens or more")
+    return (
+        f"{shown(full.text)} has {n_tokens} tokens, {full.n} documents of {full.T} tokens each"
+        f"{special}; wanted {n if n > 1 else 'at least 1'}: {', or '.join(hints)}"
+    )
 
 
 class Texts(DocumentSet):

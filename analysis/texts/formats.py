@@ -5,6 +5,7 @@
     rows            200 rows of random words with pieces of each said again, one a line, on which
                     tiny-induction was not trained
     -               standard input, in one of the layouts of a .txt file
+    several words   the text itself, if nothing has this name and it does not end as a file does
     a .txt file     one document per line; or WikiText, where ` = Title = ` begins an article, which
                     is a document
     a .csv file     a header, then one document a row; the text is in the columns that --column
@@ -19,7 +20,7 @@
     ids:FILE        token ids in place of words, one document per line (ids.py); short: --ids FILE
 
 A file but .parquet may be packed: .gz or .zst stands behind its ending. Nothing else is guessed:
-any other name is read as a .txt file.
+any other name is that of a .txt file.
 
 Order: the records, each layout, columns.
 """
@@ -42,6 +43,7 @@ from .storage import (
     SAMPLE,
     decoded,
     described,
+    ends_like_a_file,
     files,
     filled,
     not_empty,
@@ -61,6 +63,7 @@ __all__ = [
     "count",
     "decoded",
     "described",
+    "ends_like_a_file",
     "files",
     "filled",
     "is_ids",

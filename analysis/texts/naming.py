@@ -1,4 +1,4 @@
-"""What the name of a text says: a file, folder, glob or URL, and what is read of it.
+"""What the name of a text says: a file, folder, glob, URL or the text itself, and what is read.
 
     ids:FILE                token ids in place of words
     column:NAME:FILE        the column or key of the text, for experiments without --column
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 IDS = "ids:"
 DRAW = re.compile(r"draw:(\d+):(\d+):")
+SHOWN = 200  # characters of a name in an error
 COLUMN = re.compile(r"column:([^:]+):")
 
 
@@ -65,5 +66,6 @@ def is_ids(text):
 
 
 def shown(text):
-    """The name of a text as errors give it."""
-    return repr(parsed(text).place)
+    """The name of a text as errors give it; of a text that is given itself its beginning."""
+    place = parsed(text).place
+    return "standard input" if place == "-" else repr(place[:SHOWN]) + "…" * (len(place) > SHOWN)

@@ -8,6 +8,7 @@ Order: which files, folders, standard input, lines, what is said of a text.
 import functools
 import glob
 import hashlib
+import io
 import os
 import shutil
 import sys
@@ -41,8 +42,8 @@ def files(text):
     Raises FileNotFoundError if there is none.
     """
     named = naming.parsed(text)
-    if named.place == "-":
-        return [Path(_standard_input().name)]
+    if named.place == "-" or is_literal(text):
+        return [Path(_spooled(named.place).name)]
     if remote.is_url(named.place):
         return _of_url(named.place)
     location = place(text)
@@ -67,9 +68,28 @@ def files(text):
         raise FileNotFoundError(
             f"{what} {named.place!r}: wanted a file with one document or paragraph per line, a "
             ".csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
-            "files, a URL, '-' for standard input, or 'sample'"
+            "files, a URL, '-' for standard input, 'sample', or a text itself, of several words"
         )
     return paths
+
+
+def is_literal(text):
+    """Whether a name is the text itself: several words that name no file, folder, glob or URL.
+
+    What ends as a file of text does, as in "my texts/a.txt", is a file's name.
+    """
+    named = naming.parsed(text)
+    if named.is_ids or len(named.place.split()) < 2 or remote.is_url(named.place):
+        return False
+    location = os.path.expanduser(named.place)
+    if ends_like_a_file(named.place) or os.path.exists(location):
+        return False
+    return not (glob.has_magic(location) and any(glob.iglob(location, recursive=True)))
+
+
+def ends_like_a_file(name):
+    """Whether a name has the ending of a layout, packed or not."""
+    return compression.layout(PurePosixPath(name)) in LAYOUTS
 
 
 def _of_url(place):
@@ -101,7 +121,7 @@ def classes(text):
     In turn, so that the first documents are of both classes.
     """
     named = naming.parsed(text).place
-    if not named or remote.is_url(named):
+    if not named or remote.is_url(named) or is_literal(text):
         return []
     folders = [place(text) / name for name in CLASSES if (place(text) / name).is_dir()]
     if len(folders) == 1:
@@ -148,13 +168,14 @@ def _of_a_layout(paths, folder):
 
 
 @functools.cache
-def _standard_input():
-    """Standard input as a file, so that it can be read more than once."""
-    if sys.stdin is None:
+def _spooled(place):
+    """Standard input (-), or a text itself, as a file, so that it can be read more than once."""
+    if place == "-" and sys.stdin is None:
         raise ValueError("standard input is closed; give a file in place of -")
     # gone when the process ends
     spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")
-    shutil.copyfileobj(sys.stdin.buffer, spool)
+    source = sys.stdin.buffer if place == "-" else io.BytesIO(place.encode())
+    shutil.copyfileobj(source, spool)
     spool.flush()
     return spool
 
@@ -217,9 +238,17 @@ def described(text):
         names = _names_inside(paths, is_remote)
         listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
         digests = [hashlib.sha256(listing.encode()).hexdigest()]
-    name = "standard input" if named == "-" else PurePosixPath(named).name
-    name = name if is_remote or named == "-" else place(text).name
-    return {"name": name, "files": len(paths), "sha256": digests[0]}
+    return {"name": _display(text), "files": len(paths), "sha256": digests[0]}
+
+
+def _display(text):
+    """The name that the settings give a text."""
+    named = naming.parsed(text).place
+    if named == "-":
+        return "standard input"
+    if is_literal(text):
+        return "the text itself"
+    return PurePosixPath(named).name if remote.is_url(named) else place(text).name
 
 
 def _names_inside(paths, is_remote):

@@ -55,7 +55,7 @@ def tune(
 ):
     """A checkpoint learns on: full documents or labelled texts, AdamW, a held-out curve.
 
-    text: file or folder to learn from, as every experiment reads it
+    text: text to learn from
     documents: documents to read (0: all)
     tokens: length of each document, or the most of a labelled one (0: the model's longest)
     column: columns of a .csv file or keys of a .jsonl file that hold the text, joined by commas

@@ -73,7 +73,7 @@ def test_an_option_brings_its_help_unless_the_docstring_has_a_line():
         """
 
     text, seed = registry.experiment(measure, question="Which?", draw=None).options
-    assert text.help.startswith("file or folder with one document or paragraph per line")
+    assert text.help == "text to read" and text.ways == options.WAYS
     assert "" not in text.files and seed.help == "seed of the deals"
 
 

@@ -1,5 +1,6 @@
 """Texts, documents, heads chosen by what they do, and what the layers read."""
 
+import hashlib
 import io
 
 import numpy as np
@@ -49,13 +50,19 @@ def test_without_a_number_there_are_as_many_documents_as_the_text_gives_up_to_a_
 @pytest.mark.parametrize(
     "content, options, message",
     [
-        ("", {}, r"has 0 tokens, 0 documents of 32 tokens each; wanted at least 1"),
+        ("", {}, r"has 0 tokens, 0 documents of 32 tokens each; wanted at least 1: a text of 32 "),
         ("\n \n", {}, "has 0 tokens"),
-        ("a", {}, r"has 2 tokens, 0 documents of 32 tokens each"),
+        (
+            "a",
+            {},
+            r"has 2 tokens, 0 documents of 32 .* 1: --tokens 2, or a text of 32 tokens or more",
+        ),
+        ("a", {"any_length": False}, "wanted at least 1: a text of 32 tokens or more$"),
+        ("a b c d", {"n": 9}, r"wanted 9: --documents 2 --tokens \d, or a text of 288 tokens"),
         (
             "Some words here and there. " * 20,
             {"n": 99},
-            r"has \d+ tokens, \d+ documents of 32 tokens each; wanted 99",
+            r"has \d+ tokens, (\d+) documents of 32 tokens each; wanted 99: --documents \1, or ",
         ),
         ("Some words.", {"tokens": 33}, "--tokens 33: this model reads 2 to 32 tokens"),
         ("Some words.", {"tokens": 1}, "--tokens 1: this model reads 2 to 32 tokens"),
@@ -100,10 +107,10 @@ def test_the_settings_tell_two_texts_apart(tmp_path):
 
 def test_standard_input_can_be_read_twice(monkeypatch):
     monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    storage._standard_input.cache_clear()
+    storage._spooled.cache_clear()
     assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
     assert formats.described("-")["name"] == "standard input"
-    storage._standard_input.cache_clear()
+    storage._spooled.cache_clear()
 
 
 def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):
@@ -285,3 +292,55 @@ def test_rows_that_no_token_reaches_are_no_positions(bundled):
     document = corpus.documents(bundled, "sample", 1).first()
     trace = minitx.run(bundled, document, keep=["pos_embed"])
     assert np.array_equal(trace["pos_embed"][0], rows)
+
+
+def test_the_hint_for_a_short_text_is_right(roberta, tmp_path):
+    """The number of tokens that the error names makes one document of the whole text."""
+    text = "The cat sat on the mat, and the dog ran after it."
+    with pytest.raises(ValueError, match=r"\(2 of them special\); wanted at least 1") as error:
+        corpus.documents(roberta, text)
+    tokens = int(str(error.value).partition("--tokens ")[2].partition(",")[0])
+    (document,) = corpus.documents(roberta, text, tokens=tokens)
+    assert roberta.tokenizer.decode(document).strip() == text
+
+
+@pytest.fixture(scope="module")
+def roberta():
+    return minitx.load("tiny-roberta")
+
+
+@pytest.mark.parametrize(
+    ("name", "itself"),
+    [
+        ("The cat sat.", True),
+        ("What? [No] *one* knows", True),
+        ("two words\nand a line", True),
+        (" the" * 3000, True),  # longer than a path may be
+        ("word", False),
+        ("", False),
+        ("-", False),
+        ("my texts/a.txt", False),
+        ("my texts/a.jsonl.gz", False),
+        ("s3://bucket/my texts/", False),
+        ("ids:some ids", False),
+    ],
+)
+def test_several_words_are_the_text_itself(name, itself):
+    assert storage.is_literal(name) == itself
+
+
+def test_what_is_there_is_read_before_the_words_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my texts").mkdir()
+    (tmp_path / "my texts/a").write_text("inside")
+    (tmp_path / "my notes").write_text("first\nsecond")
+    assert [*corpus.lines("my notes")] == ["first", "second"]
+    assert [*corpus.lines("my t*/a")] == ["inside"] and [*corpus.lines("my text")] == ["my text"]
+    with pytest.raises(FileNotFoundError, match="no .txt file in the folder"):
+        formats.files("my texts")
+
+
+def test_the_settings_of_a_text_itself():
+    stated = formats.described("The cat sat.")
+    assert stated["name"] == "the text itself" and stated["files"] == 1
+    assert stated["sha256"] == hashlib.sha256(b"The cat sat.").hexdigest()

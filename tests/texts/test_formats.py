@@ -145,10 +145,10 @@ def test_objects_by_line_are_documents(tmp_path):
 
 def test_standard_input_is_a_text_file(monkeypatch):
     monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    storage._standard_input.cache_clear()
+    storage._spooled.cache_clear()
     for _ in range(2):  # a second pass is the same
         assert [text for text, *_ in records("-")] == ["A line.", "Another."]
-    storage._standard_input.cache_clear()
+    storage._spooled.cache_clear()
 
 
 def test_the_sample_is_the_projects_own_wherever_one_stands(tmp_path, monkeypatch):
@@ -390,7 +390,7 @@ def test_a_user_who_is_not_there_is_a_file_that_is_not_there(name):
 
 
 def test_standard_input_that_is_closed_is_said(monkeypatch):
-    storage._standard_input.cache_clear()
+    storage._spooled.cache_clear()
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match="standard input is closed; give a file in place of -"):
         formats.files("-")

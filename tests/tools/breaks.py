@@ -6541,4 +6541,46 @@ BREAKS = [
         "np.asarray(r['loss_interval'])[1]",
         "np.asarray(r['loss_interval'])[0]",
     ),
+    Break(
+        "a text of several words is taken for the name of a file",
+        STORAGE,
+        "named.is_ids or len(named.place.split()) < 2 or remote.is_url(named.place)",
+        "True",
+    ),
+    Break(
+        "the name of a file that is gone is read as a text",
+        STORAGE,
+        "ends_like_a_file(named.place) or os.path.exists(location)",
+        "os.path.exists(location)",
+    ),
+    Break(
+        "one word that ends as a file does is read as it is",
+        "analysis/commands/inputs.py",
+        "len(given.split()) == 1 and formats.ends_like_a_file(given)",
+        "False",
+    ),
+    Break(
+        "the hint for a short text forgets special tokens",
+        CORPUS,
+        "n_tokens // fewer + n_special",
+        "n_tokens // fewer",
+    ),
+    Break(
+        "a sentence of a command is never a file",
+        FLAGS,
+        "option.itself and given.get(option.name)",
+        "False",
+    ),
+    Break(
+        "a refused run leaves its folder",
+        "analysis/machine/files.py",
+        "folder.rmdir()",
+        "None",
+    ),
+    Break(
+        "a refused run leaves its lock, and so its folder",
+        STREAM,
+        "files.is_new_with(path)",
+        "False",
+    ),
 ]

@@ -273,7 +273,7 @@ def of_parser():
     yield from ARGPARSE
     waiting = [commands.parser()]
     for parser in waiting:
-        yield parser.description
+        yield from filter(None, (parser.description, parser.epilog))
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
                 waiting += action.choices.values()
