@@ -9,7 +9,7 @@ from typing import NamedTuple
 from minitx import Model
 from minitx.sampling import Sampling
 
-from ..measures import decoder_texts, losses
+from ..measures import decoder_texts, losses, outputs
 from ..pages import of_pictures
 from . import guesses, interventions, validation
 from .place import PREFIX, Place, place, stack_of
@@ -58,6 +58,7 @@ class Given(NamedTuple):
     hidden: tuple = ()  # places of a masked model's text where the mask token stands
     shown: Shown | None = None  # what is printed
     sampling: Sampling | None = None  # of a causal model: how the next token is drawn
+    place: int | None = None  # the token whose guess is printed
 
     @property
     def is_picture(self):
@@ -69,20 +70,32 @@ class Given(NamedTuple):
         """Whether the model is an encoder-decoder."""
         return self.model.encoder is not None
 
+    @property
+    def is_of_text(self):
+        """Whether the guess is of the whole text: a class."""
+        return self.model.config.task_head in outputs.CLASSIFIERS
+
+    @property
+    def source(self):
+        """The argument of `minitx.run` for the source, if there is one."""
+        return ", source=source" if self.is_pair else ""
+
 
 def code(changes, given):
     """The lines as one text."""
     lines = [*_reading(given), "edits = {}"]
     if changes:
         lines += interventions.lines(changes, _where(changes, given))
-    source = ", source=source" if given.is_pair else ""
-    lines.append(f"trace = minitx.run(model, tokens, edits=edits{source})")
+    lines.append(f"trace = minitx.run(model, tokens, edits=edits{given.source})")
     if given.shown:
         lines += given.shown.lines()
     imports = ["import numpy as np", "", "import minitx"]
     if given.sampling:
         imports.append("from minitx.sampling import Sampling")
         lines += _next(given.sampling)
+    if given.place is not None:
+        imports.insert(1, "from scipy.special import softmax")
+        lines += _guess(given, bool(changes))
     if given.is_picture:
         imports.append("from minitx.weights import shapes")
     for change in changes.records():
@@ -99,6 +112,23 @@ def _next(sampling):
     yield f'ids, p = {draw}.probabilities(trace["logits"][:, -1])  # as minitx.generate draws'
     yield f"best = zip(model.tokenizer.pieces(ids[0, :{guesses.SHOWN}]), p[0].round(3).tolist())"
     yield "print([(piece, p) for piece, p in best if p > 0])"
+
+
+def _guess(given, is_changed):
+    """The best guesses at a place, or classes, as the page shows them; of a change what it does."""
+    row = "[0]" if given.is_of_text else f"[0, {given.place}]"
+    yield f'p = softmax(trace["logits"]{row}.astype(float))'
+    yield f"best = p.argsort()[::-1][:{outputs.GUESSES}]"
+    names = "best" if given.is_of_text else "model.tokenizer.pieces(best)"
+    yield f"names = {names}"
+    if not is_changed:
+        yield "for name, x in zip(names, p[best]):"
+        yield '    print(f"guess {name!r}: {x:.1%}")'
+        return
+    yield f"as_is = minitx.run(model, tokens{given.source})"
+    yield f'before = softmax(as_is["logits"]{row}.astype(float))'
+    yield "for name, x, y in zip(names, before[best], p[best]):"
+    yield '    print(f"guess {name!r}: as is {x:.1%}, changed {y:.1%}, difference {y - x:+.1%}")'
 
 
 def _reading(given):

@@ -14,7 +14,7 @@ import numpy as np
 from ..measures import decoder_texts, losses
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
-from . import as_python, guesses
+from . import as_python, guesses, validation
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
 KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
@@ -97,15 +97,18 @@ class Runs:
         cfg = self.models[request.model].config
         return cfg.n_layers * cfg.n_vocab * cfg.d_model <= LENS
 
-    def save(self, request):
-        """The page that `minitx explore` writes for the same; changed runs stand beside it."""
+    def save(self, request, view=""):
+        """The page that `minitx explore` writes for the same; changed runs stand beside it.
+
+        view: what it opens with, as the address of a page has it.
+        """
         requests = self.requests(request)
         runs = []
         for name, each in requests.items():
             run = {"name": name} | json.loads(self.run(each, lens=True))
             given = self.models[each.model], self.tokens(each.as_is).said
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
-        return explore.page(*runs)
+        return explore.page(*runs, view=view)
 
     def writers(self, request, name, place):
         """Who wrote the guesses at one place of the run of that name: what a page shows."""
@@ -122,8 +125,11 @@ class Runs:
             raise ValueError(f"guesses of the head {model.config.task_head!r} are not attributed")
         return shown
 
-    def code(self, request, shown=None):
-        """The Python that computes the changed run; shown: what it prints, fields of a Shown."""
+    def code(self, request, shown=None, place=None):
+        """The Python that computes the changed run.
+
+        What it prints: shown, fields of a Shown; place, the token whose guess is shown.
+        """
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         if request.changes:
             request.changes.check(model, tokens.ids, tokens.source)
@@ -132,6 +138,9 @@ class Runs:
             given["shown"] = as_python.Shown.of(shown, model)
         if guesses.continues(model):
             given["sampling"] = request.sampling
+        if place is not None and model.config.task_head is not None:
+            validation.whole("place", place, 0, len(tokens.ids) - 1)
+            given["place"] = place
         return request.changes.code(model, request.text, request.model, **given)
 
     def following(self, request, seed, token=None):

@@ -27,6 +27,7 @@ from .turns import Busy, Superseded, Turns
 
 HOST = "127.0.0.1"
 PAGE = 64  # letters, at most, by which a page says which one it is
+VIEW = 2000  # letters, at most, of what a page looks at, as its address has it
 TEXTS = corpus.SENTENCE, "3 May 1912"
 PICTURE = "sample:0"
 OPTIONS = {
@@ -98,12 +99,16 @@ class Live:
 
     def save(self, values, check):
         """POST /api/save: the page of `minitx explore`, which needs no server."""
-        return HTMLResponse(self.runs.save(RunRequest.of(values, self.runs.names)))
+        view = values.pop("view", "")
+        if not isinstance(view, str) or len(view) > VIEW:
+            raise ValueError(f"view is {view!r:.80}; wanted at most {VIEW} letters")
+        return HTMLResponse(self.runs.save(RunRequest.of(values, self.runs.names), view))
 
     def code(self, values, check):
-        """POST /api/code: {"code"}, which prints the number of the head `shown`."""
-        shown = values.pop("shown", None)
-        return _json({"code": self.runs.code(RunRequest.of(values, self.runs.names), shown)})
+        """POST /api/code: {"code"}, which prints the number `shown`, and the guess at `place`."""
+        shown, place = values.pop("shown", None), values.pop("place", None)
+        request = RunRequest.of(values, self.runs.names)
+        return _json({"code": self.runs.code(request, shown, place)})
 
     def following(self, values, check):
         """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""

@@ -13,7 +13,9 @@ import tracemalloc
 
 import anyio
 import encoder_decoders
+import numpy as np
 import pytest
+import scipy.special
 import served
 import talking
 from starlette.datastructures import Headers
@@ -21,6 +23,7 @@ from starlette.testclient import TestClient
 
 import minitx
 from minitx.analysis.live import guard, positions, server, turns
+from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.requests import LONGEST, RunRequest
 from minitx.analysis.live.runs import Runs
@@ -141,6 +144,35 @@ def test_the_python_prints_the_mean_attention_of_a_head(client, bundled, capsys)
     pattern = minitx.run(bundled, bundled.tokenizer.encode(TEXT), ("pattern", 0))["pattern", 0]
     profile = profiles.profile(pattern[0, 3], 1) / (pattern.shape[-1] - 1)
     assert capsys.readouterr().out == f"L0H3, offset -1: {profile[0]:.3f}\n"
+
+
+@pytest.mark.parametrize("changes", [{}, {"heads_off": [[0, 3]]}])
+def test_the_python_ends_with_the_guess_at_a_place(client, bundled, runs, changes, capsys):
+    """Its five likeliest tokens, and of a change what it does to them."""
+    exec(ask(client, "code", changes=changes, place=3).json()["code"], {})
+    lines = capsys.readouterr().out.splitlines()
+    ids = bundled.tokenizer.encode(TEXT)
+    edits = Changes.of(changes).edits(bundled, ids) if changes else {}
+    y = [minitx.run(bundled, ids, "logits", each)["logits"][0, 3] for each in ({}, edits)]
+    before, after = (scipy.special.softmax(x.astype(float)) for x in y)
+    best = np.argsort(-after)[:5]
+    assert len(lines) == 5
+    for line, token, piece in zip(lines, best, bundled.tokenizer.pieces(best)):
+        change = f", difference {after[token] - before[token]:+.1%}"
+        said = f"as is {before[token]:.1%}, changed {after[token]:.1%}{change}"
+        assert line == f"guess {piece!r}: {said if changes else f'{after[token]:.1%}'}"
+
+
+def test_the_python_of_an_encoder_decoder_ends_with_a_guess(client, runs, capsys):
+    given = {"model": "pair", "changes": {"stack": "encoder", "positions": "zero"}, "place": 1}
+    folder = repr(str(runs.models["pair"].tokenizer.folder))
+    exec(ask(client, "code", **given).json()["code"].replace("'pair'", folder), {})
+    assert capsys.readouterr().out.count("difference") == 5
+
+
+def test_a_saved_page_opens_at_what_was_seen(client):
+    page = ask(client, "save", view="head=L0H3&run=difference&token=3").text
+    assert '"view": "head=L0H3&run=difference&token=3"' in page
 
 
 def test_the_python_prints_the_strongest_keys_of_cross_attention(client, runs, capsys):
@@ -303,6 +335,10 @@ def test_what_cannot_be_run_is_said(client, values, reason):
         ("next", {"model": "gpt", "seed": -1}, "seed is -1; wanted a whole number from 0 to"),
         ("next", {"model": "gpt", "token": 10**6}, "token is 1000000; wanted a whole number"),
         ("code", {"shown": {"head": 1}}, "wanted part, layer, head, offset"),
+        ("code", {"place": 99}, "place is 99; wanted a whole number from 0 to "),
+        ("code", {"place": "0"}, "place is '0'; wanted a whole number from 0 to "),
+        ("save", {"view": 3}, "view is 3; wanted at most 2000 letters"),
+        ("save", {"view": "x" * 2001}, "wanted at most 2000 letters"),
         ("code", {"shown": SHOWN | {"layer": 9}}, "layer is 9; wanted a whole number from 0 to 3"),
         ("code", {"shown": SHOWN | {"head": -1}}, "head is -1; wanted a whole number from 0 to 3"),
         ("code", {"shown": SHOWN | {"offset": ")"}}, "offset is ')'; wanted a whole number"),

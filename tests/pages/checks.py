@@ -96,7 +96,7 @@ def test_every_view_is_drawn_with_its_axes(page, pattern, labels):
         "heads": ["head", "layer"],
         "joint": ["% of the variance", "query", "key"],
         "lines": ["query", "key", "now"],
-        "columns": ["column 0", "position (tokens)"],
+        "columns": ["direction 0", "% of ‖W_A‖²", "position (tokens)"],
         "matrix": ["weight", "query", "key", "now"],
         "profile": ["key − query (tokens)", "uniform"],
     }.items():
@@ -144,6 +144,20 @@ def test_the_matrix_has_the_shades_of_its_weights(page, model, pattern):
     assert (np.diff(dark[seen][order]) <= 2).all()
     strongest = np.unravel_index(pattern.argmax(), (T, T))
     assert tuple(shades[strongest][:3]) == (7, 36, 77)  # the ramp's last
+
+
+def test_shades_mean_the_same_in_all_heads(page, pattern):
+    """The darkest pixel of a head is darker, the larger its largest weight; a legend says so."""
+    images = view(page, "heads").locator("image").all()
+    drawn = [pixels(page, x.get_attribute("href")).reshape(-1, 4) for x in images]
+    dark = [x[x[:, 3] == 255, :3].sum(axis=-1, dtype=float) for x in drawn]  # what is seen
+    weights = pattern.reshape(len(images), -1).max(axis=1)
+    seen = np.array([shades.min() for shades in dark])[np.argsort(weights)]
+    assert (np.diff(seen) <= 2).all()  # channels are rounded
+    strongest = drawn[weights.argmax()][:, :3]
+    assert (strongest == (7, 36, 77)).all(axis=1).any()  # the ramp's last
+    legend = view(page, "heads").locator("svg text").all_text_contents()
+    assert "weight  0" in legend and f"{weights.max():.2f}" in legend
 
 
 def test_a_click_on_a_head_changes_every_other_view(page):
@@ -228,7 +242,7 @@ def test_a_pointer_explains_dots_heads_and_bars(page):
     expect(tip(page, "heads")).to_contain_text(re.compile("L1H1.*offset", re.S))
     point(explored.dots(page, "columns").first)
     first = tip(page, "columns").first
-    expect(first).to_contain_text(re.compile("position.*column 0", re.S))
+    expect(first).to_contain_text(re.compile("position.*direction 0", re.S))
     bars = view(page, "profile").locator("[aria-label=rect] rect")
     point(bars.nth(10))
     expect(tip(page, "profile")).to_contain_text(re.compile("offset 0.*uniform", re.S))
@@ -275,6 +289,7 @@ def check_keys_of_tokens(page):
     expect(page.get_by_label("what it looks at")).to_be_checked()
     page.keyboard.press("Escape")
     assert explored.choice(page) == (None, "query")
+    page.keyboard.press("Home")  # what is shown of a token can be chosen once there is one
 
 
 def check_keys_of_heads(page, pattern):

@@ -138,15 +138,24 @@ def test_few_controls_stand_before_the_first_picture(live):
     expect(page.locator("#live-status")).to_contain_text("As it is")
 
 
+CARDS = """[...document.querySelectorAll(
+  ":is(main, .row-of-guesses) > :is(figure, .beside), :is(.short, .wide) > .beside > figure")]
+  .map(x => x.getBoundingClientRect()).filter(x => x.height).map(x => [x.top, x.bottom])"""
+SHORT = "model=tiny-gpt2&text=The+old+man+said+that+he"
+
+
+@pytest.mark.parametrize("hash_", ["", SHORT, "rows=all"])
 @pytest.mark.parametrize("width", [1280, 1920])
-def test_no_row_of_cards_has_a_large_hole(live, width):
+def test_no_row_of_cards_has_a_large_hole(live, width, hash_):
     """Below a card, down to the bottom of its row: 480 pixels before, at 1280."""
-    page = live(width, 800)
+    page = live(width, 800, hash_)
+    if hash_ == SHORT:
+        expect(page.locator("#live-status")).to_contain_text("As it is")
+        settle(page)
     rows = {}
-    for card in page.locator(":is(main, .row-of-guesses) > :is(figure, .beside):visible").all():
-        box = card.bounding_box()
-        rows.setdefault(round(box["y"]), []).append(box["y"] + box["height"])
-    assert max(max(row) - min(row) for row in rows.values()) < 200  # measured 126, 186
+    for top, bottom in page.evaluate(CARDS):
+        rows.setdefault(round(top), []).append(bottom)
+    assert max(max(row) - min(row) for row in rows.values()) < 220
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -187,8 +196,10 @@ def test_a_guess_whose_parts_are_at_chance_says_so_in_one_line(live):
     expect(flow.locator("svg").last).to_be_hidden()
     expect(flow.get_by_role("heading")).to_have_text("How the guess at “.” (17) comes about")
     expect(page.locator(".token.shown")).to_have_attribute("id", "token17")
+    expect(flow.locator(".hint")).not_to_contain_text("band")  # of what is not seen
     flow.get_by_text("Show the parts").click()
     expect(flow.get_by_role("listitem").first).to_be_visible()
+    expect(flow.locator(".hint")).to_contain_text("the wider a band, the more logits")
     click(tokens(page).nth(3))
     expect(page.locator(".token.shown")).to_have_count(0)
 
@@ -280,7 +291,7 @@ def test_a_wave_is_told_where_noise_has_none(live):
     page = live(1280, 800)
     expect(page.locator("#columns .hint")).to_contain_text("None stands out from noise")
     page = live(1280, 800, f"text={LONG.replace(' ', '+')}&head=L0H1")
-    expect(view(page, "columns")).to_contain_text("of W_A: a wave of 8.0 tokens")
+    expect(view(page, "columns")).to_contain_text("% of ‖W_A‖²: a wave of 8.0 tokens")
     expect(page.locator("#columns .hint")).to_contain_text("Regular waves")
 
 
@@ -290,6 +301,158 @@ def test_values_show_what_is_taken_before_a_token_is_chosen(live):
     tokens(page).nth(3).click()
     expect(view(page, "values")).not_to_contain_text("taken on average")
     expect(view(page, "values")).to_contain_text("taken")
+
+
+def test_values_are_told_in_numbers(live):
+    """Of which key a query takes most, and how that is weight times length."""
+    model = minitx.load("tiny-roberta")
+    trace = minitx.run(model, TEXT, [("pattern", 0), ("v", 0)])
+    weights = trace["pattern", 0][0, 3, 5]
+    lengths = np.linalg.norm(trace["v", 0][0, 3], axis=-1)
+    key = int((weights * lengths).argmax())
+    page = live(1280, 800, "head=L0H3&token=5")
+    label = tokens(page).nth(key).text_content()
+    said = (
+        f"Most is taken of “{label}” ({key}): weight {weights[key]:.2f} × length {lengths[key]:.2f}"
+    )
+    expect(view(page, "values")).to_contain_text(said)
+    expect(view(page, "values")).to_contain_text(f"= {weights[key] * lengths[key]:.2f}.")
+
+
+def test_what_needs_a_token_can_be_used_once_one_is_chosen(live):
+    """Until then it is disabled, and says why; the dashed frame is explained."""
+    page = live(1280, 800)
+    side = page.locator("#side")
+    controls = side.locator("input, #release")
+    for control in controls.all():
+        expect(control).to_be_disabled()
+    expect(side.locator("legend")).to_have_text("Once a token is chosen, show")
+    expect(explored.readout(page)).to_contain_text("All tokens are shown")
+    expect(explored.readout(page)).to_contain_text("in a dashed frame")
+    tokens(page).nth(3).click()
+    for control in controls.all():
+        expect(control).to_be_enabled()
+    expect(side.locator("legend")).to_have_text("Of the chosen token show")
+    page.locator("#release").click()
+    expect(page.get_by_role("listbox", name="Tokens")).to_be_focused()
+    expect(page.locator("#release")).to_be_disabled()
+
+
+def test_every_list_has_a_name_that_is_seen(live):
+    """A word of the name that those hear who do not see it."""
+    page = live(1280, 800)
+    lists = page.locator("main select:visible").all()
+    assert len(lists) >= 9
+    for select in lists:
+        word = select.locator("xpath=..").locator("span").text_content()
+        assert word and word in select.get_attribute("aria-label").lower()
+
+
+OFF = "changes=%7B%22heads_off%22:%5B%5B0,1%5D%5D%7D&head=L0H3&run=1"
+
+
+def test_a_line_through_a_head_means_that_it_is_off(live):
+    """And nothing else: a head that is not shown has an empty box."""
+    page = live(1280, 800, OFF)
+    expect(page.locator("#live-status")).to_contain_text("Changed: L0H1 off")
+    settle(page)
+    lines = {}
+    for button in view(page, "layer").locator("button[id^=layer]:has(.swatch)").all():
+        text = button.locator("span").last
+        lines[text.text_content()] = text.evaluate("x => getComputedStyle(x).textDecorationLine")
+    assert lines == {"H0": "none", "H1": "line-through", "H2": "none", "H3": "none"}
+    expect(page.locator("#layer .hint")).to_contain_text("Struck through: switched off.")
+    page.locator("#live-grid summary").click()
+    expect(page.locator("#live-grid")).to_contain_text("Struck through: off.")
+
+
+NEAREST = """[...Array(16).keys()].slice(0, L * H).flatMap(head => {
+  const lab = colour => { const {l, a, b} = d3.lab(colour); return [l, a, b]; };
+  const [x, y, z] = lab(headColour(head));
+  return ["query", "key", "chosen", "more", "less"].map(name => {
+    const [l, a, b] = lab(colours()[name]);
+    return Math.hypot(l - x, a - y, b - z);
+  });
+})"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_colour_has_one_meaning(live, dark):
+    """Of heads in a layer none is that of queries, keys, the chosen one, more or less."""
+    page = live(1280, 800, dark=dark)
+    assert min(page.evaluate(NEAREST)) > 20  # 8 in light, 9 in dark before
+    text = page.evaluate("colours().text")
+    flow = page.locator("#flow")
+    flow.get_by_text("Show the parts").click()
+    net = flow.locator("svg text").get_by_text(re.compile("^net "))
+    expect(net).to_have_attribute("fill", text)
+    right = page.locator(".guesses .right").first
+    marked = "x => [getComputedStyle(x).color, getComputedStyle(x, '::after').content]"
+    own = page.evaluate("getComputedStyle(document.body).color")
+    assert right.evaluate(marked) == [own, '" ✓"']
+    values = view(page, "values").locator("[aria-label=rect]").nth(1)
+    expect(values).to_have_attribute("fill", page.evaluate("colours().bar"))
+
+
+CONTRASTS = """(() => {
+  const svg = document.querySelector("#lens .plot svg:last-of-type");
+  const fills = mark => [...svg.querySelector(`[aria-label=${mark}]`).children]
+    .map(x => d3.rgb(x.getAttribute("fill")));
+  const linear = x => x / 255 <= 0.04045 ? x / 3294.6 : ((x / 255 + 0.055) / 1.055) ** 2.4;
+  const luminance = ({r, g, b}) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const [cells, words] = ["rect", "text"].map(mark => fills(mark).map(luminance));
+  return cells.map((a, n) => (Math.max(a, words[n]) + 0.05) / (Math.min(a, words[n]) + 0.05));
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_guesses_after_every_layer_have_a_scale_and_can_be_read(live, dark):
+    page = live(1280, 800, dark=dark)
+    expect(view(page, "lens")).to_contain_text("probability of the likeliest token")
+    expect(view(page, "lens")).to_contain_text("100%")
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) == 5 * tokens(page).count() and min(contrasts) >= 4.5
+
+
+def test_every_point_of_the_plane_has_its_number_or_it_is_said(live):
+    """Here all 38 have one; of 64 tokens some have no room, and the page counts them."""
+    page = live(1280, 800)
+    points = explored.dots(page, "joint").count()
+    numbers = "[aria-label=text][stroke-width='3'] text"
+    assert view(page, "joint").locator(numbers).count() == points == 38
+    page = live(1280, 800, f"text={LONG.replace(' ', '+')}")
+    expect(page.locator("#live-status")).to_contain_text("As it is")
+    settle(page)
+    said = view(page, "joint").get_by_text("have no room for their number").text_content()
+    missing, points = map(int, re.findall(r"\d+", said))
+    assert points == explored.dots(page, "joint").count()
+    assert missing + view(page, "joint").locator(numbers).count() == points
+
+
+def test_a_guess_that_is_the_token_itself_is_not_listed(live):
+    """17 of 19 rows were the same; all are a button away, and the address keeps that."""
+    page = live(1280, 800)
+    rows = page.get_by_role("grid").get_by_role("row")
+    expect(rows).to_have_count(4)  # the columns' names, <s>, the token whose guess is shown, </s>
+    expect(view(page, "guesses")).to_contain_text("At 16 other tokens the best guess is the token")
+    page.get_by_role("button", name="show all 19").click()
+    expect(rows).to_have_count(20)
+    assert "rows=all" in page.evaluate("location.hash")
+    page.get_by_role("button", name="show fewer").click()
+    tokens(page).nth(5).click()
+    expect(rows).to_have_count(4)
+    explored.expect_selected(page.get_by_role("row", name="␣at (5)"))
+
+
+def test_links_and_buttons_say_what_they_are(live):
+    """Links are alike, and the button that saves says what it saves."""
+    page = live(1280, 800)
+    colour = "x => getComputedStyle(x).color"
+    links = page.locator("header button.inline, #live-atlas a").all()
+    assert len(links) == 3 and len({link.evaluate(colour) for link in links}) == 1
+    expect(page.locator("#matrix .save")).to_have_text("SVG")
+    for word in "hover", "by mouse", "a pointer shows":
+        expect(page.locator("body")).not_to_contain_text(word)
 
 
 # the strip of tokens

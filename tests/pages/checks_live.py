@@ -18,6 +18,7 @@ from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.maths import profiles
+from minitx.analysis.pages import logit_attribution
 
 TEXT = "He looked at her, and then he went out of the room."
 MODELS = "tiny-roberta", "tiny-gpt2", "tiny-bart"
@@ -274,6 +275,35 @@ def test_the_steps_of_an_encoder_decoder(page):
         expect(part(page, name)).to_be_disabled()
 
 
+def test_the_difference_of_a_flow_is_subtracted(page, runs):
+    """Part by part, where both runs guess the same token; the parts add up to the whole change."""
+    explored.tokens(page).nth(3).click()
+    explored.click(explored.head(page, "L0H3"))
+    part(page, "heads_off").click()
+    answered(page, "Changed: L0H3 off")
+    run(page, "the difference").click()
+    model = runs.models["tiny-roberta"]
+    ids = model.tokenizer.encode(TEXT)
+    changed = {"edits": Changes(heads_off=[(0, 3)]).edits(model, ids)}
+    before, after = (
+        logit_attribution.of_text(model, ids, [3], **options)[0] for options in ({}, changed)
+    )
+    assert before.guesses[0] == after.guesses[0]
+    names = logit_attribution.components(model)
+    changes = dict(zip(names, after.parts[0] - before.parts[0]))
+    flow = explored.view(page, "flow")
+    expect(flow).to_contain_text("all parts together")
+    said = flow.get_by_text("“changed” less “as is”:").locator("xpath=..").text_content()
+    numbers = dict(re.findall(r"(L\dH\d|MLP \d) ([+−]\d+\.\d\d)", said))
+    assert len(numbers) >= 4
+    for name, x in numbers.items():
+        layer, head = int(re.search(r"\d", name)[0]), int(name[-1])
+        key = ("head", layer, head) if name[0] == "L" else ("mlp", layer, -1)
+        assert float(x.replace("−", "-")) == pytest.approx(changes[key], abs=0.006)
+    (total,) = re.findall(r"all parts together ([+−]?\d+\.\d\d)", said)
+    assert float(total.replace("−", "-")) == pytest.approx(sum(changes.values()), abs=0.02)
+
+
 # what goes wrong
 
 
@@ -365,6 +395,40 @@ def test_a_saved_page_stands_alone(page, saved, launch, kind):
     alone.close()
 
 
+def test_a_saved_page_opens_as_it_was_saved(page, saved, launch, kind):
+    """Head, token, side, and the difference; its own address comes first."""
+    part(page, "positions").select_option("zero")
+    answered(page, "Changed")
+    explored.click(explored.head(page, "L1H2"))
+    run(page, "the difference").click()
+    explored.tokens(page).nth(4).click()
+    page.get_by_label("what looks at it").check()
+    path = saved(part(page, "save"))
+    alone = launch(kind, False).new_page()
+    alone.goto(path.as_uri())
+    explored.ready(alone)
+    expect(alone.get_by_label("the difference")).to_be_checked()
+    explored.expect_selected(explored.head(alone, "L1H2"))
+    assert explored.choice(alone) == (4, "key")
+    alone.goto("about:blank")
+    alone.goto(path.as_uri() + "#head=L2H3")
+    explored.expect_selected(explored.head(explored.ready(alone), "L2H3"))
+    assert explored.choice(alone) == (None, "query")
+    alone.close()
+
+
+def test_a_change_stands_in_the_address_at_once(page):
+    """With what it will show: who copies the address before the answer gets the same."""
+    part(page, "positions").select_option("zero")
+    given = parse_qs(page.evaluate("location.hash.slice(1)"))
+    assert given["run"] == ["1"] and "zero" in given["changes"][0]
+    answered(page, "Changed: positions at zero")
+    expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
+    part(page, "reset").click()
+    assert "run" not in parse_qs(page.evaluate("location.hash.slice(1)"))
+    answered(page, "As it is")
+
+
 def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     explored.click(explored.head(page, "L0H3"))
     part(page, "positions").select_option("zero")
@@ -375,8 +439,36 @@ def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     names = {}
     exec(code.text_content(), names)
     assert not names["trace"]["pos_embed"].any()
-    printed = capsys.readouterr().out.strip()
+    first, *guesses = capsys.readouterr().out.splitlines()
     (shown,) = re.findall(r"“changed” (0\.\d+)", page.locator("#compared").text_content())
-    assert printed == f"L0H3, offset -1: {shown}"
+    assert first == f"L0H3, offset -1: {shown}"
+    explored.settle(page)
+    bars = explored.view(page, "guesses").locator(".bars li")
+    said = [x.locator("span").nth(1).text_content() for x in bars.all()]
+    assert len(guesses) == len(said) == 5
+    for line, share in zip(guesses, said):
+        (changed,) = re.findall(r"changed (\S+)%", line)
+        assert float(share.rstrip(" %")) == pytest.approx(float(changed), abs=0.51)
+    part(page, "save").hover()  # which it does not cover
     page.keyboard.press("Escape")
     expect(part(page, "code")).not_to_be_visible()
+
+
+def test_the_python_of_a_difference_ends_with_the_signed_numbers(page, capsys):
+    explored.tokens(page).nth(3).click()
+    part(page, "heads_off").click()
+    answered(page, "Changed: L0H3 off")
+    run(page, "the difference").click()
+    part(page, "python").click()
+    code = part(page, "code").locator("pre")
+    expect(code).to_contain_text("softmax")
+    exec(code.text_content(), {})
+    printed = capsys.readouterr().out.splitlines()[1:]
+    rows = page.locator(".changed-guesses tr")
+    for line in printed:
+        piece, change = re.findall(r"guess '(.*?)': .*difference ([+-][\d.]+)%", line)[0]
+        row = rows.filter(has=page.get_by_role("cell", name=piece.replace(" ", "␣"), exact=True))
+        said = row.locator("td").nth(3).text_content().replace("−", "-")
+        if said[0] in "+-" and "…" not in said:
+            assert float(said) == pytest.approx(float(change), abs=0.06)
+    assert len(printed) == 5 and "…" not in rows.nth(1).text_content()

@@ -144,6 +144,45 @@ def test_two_texts_and_their_difference(open_page, beside):
     expect(page.locator("#matrix .hint")).to_contain_text("adds up to 0")
 
 
+def test_a_choice_stands_in_the_address_at_once(open_page, beside):
+    page = ready(open_page(beside))
+    hash_ = page.get_by_label("the difference").evaluate("x => { x.click(); return location.hash }")
+    assert "run=difference" in hash_
+    page.wait_for_timeout(300)
+    hash_ = tokens(page).nth(2).evaluate("x => { x.click(); return location.hash }")
+    assert "token=2" in hash_
+
+
+def test_the_difference_of_guesses_is_one_list_of_signed_numbers(open_page, beside, model):
+    """What is likeliest in one of the runs, and what stands in the text."""
+    page = ready(open_page(beside))
+    page.get_by_label("the difference").check()
+    tokens(page).nth(3).click()
+    settle(page)
+    p = []
+    for text in (SENTENCE, OTHER):
+        y = minitx.run(model, text, "logits")["logits"][0, 3].astype(float)
+        p.append(np.exp(y - y.max()) / np.exp(y - y.max()).sum())
+    best = [{*row.argsort()[-5:].tolist()} for row in p]
+    rows = page.locator(".changed-guesses tr").all()[1:]
+    assert len(rows) == len(best[0] | best[1])
+    said = {row.locator("td").first.text_content(): row for row in rows}
+    for token in best[0] & best[1]:
+        (piece,) = model.tokenizer.pieces([token])
+        change = 100 * (p[1] - p[0])[token]
+        expect(said[piece.replace(" ", "␣")].locator("td").nth(3)).to_have_text(
+            f"{change:+.1f}".replace("-", "−")
+        )
+    for token in best[0] ^ best[1]:  # of which one run does not say how likely it is
+        (piece,) = model.tokenizer.pieces([token])
+        cell = said[piece.replace(" ", "␣")].locator("td").nth(3).text_content()
+        numbers = [float(x.replace("−", "-")) for x in re.findall(r"[+−]\d+\.\d", cell)]
+        change = 100 * (p[1] - p[0])[token]
+        if len(numbers) == 1:  # an end alone
+            numbers.insert(1 if numbers[0] > 0 else 0, 100 * np.sign(numbers[0]))
+        assert numbers[0] - 0.06 <= change <= numbers[1] + 0.06
+
+
 LONGER = "The big brown capybara is not sleeping now."
 
 

@@ -6583,4 +6583,22 @@ BREAKS = [
         "files.is_new_with(path)",
         "False",
     ),
+    Break(
+        "a saved page forgets what was looked at",
+        "analysis/pages/explore.py",
+        '{"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}',
+        '{"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": ""}',
+    ),
+    Break(
+        "live page: the Python prints no guess",
+        LIVE_RUNS,
+        "place is not None and model.config.task_head is not None",
+        "False",
+    ),
+    Break(
+        "live page: the Python of a change compares the change with itself",
+        AS_PYTHON,
+        'f"as_is = minitx.run(model, tokens{given.source})"',
+        '"as_is = trace"',
+    ),
 ]

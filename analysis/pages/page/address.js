@@ -17,13 +17,15 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   chance: () => OF,
   view: () => Object.keys(VIEWS),
   told: () => TOLD,
+  rows: () => ["told", "all"],
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
   part: () => Object.keys(partsOf(page.runs[runNumber()]))};
+const addressed = () => new URLSearchParams(location.hash.slice(1) || page.view || "");  // a saved page keeps what was seen
 const usual = {...state};  // what the address need not say
 let writing, kept, isNewStep = false;  // what was written last; whether the next is a step of its own
 
 function fromAddress() {  // what the address says of the state; what makes no sense is left out
-  const given = new URLSearchParams(location.hash.slice(1)), changes = {};
+  const given = addressed(), changes = {};
   for (const [name, words] of Object.entries(WORDS)) {
     if (words().includes(given.get(name))) changes[name] = given.get(name);
   }
@@ -55,9 +57,25 @@ function toAddress() {
   } catch {}  // a notebook's frame has no address of its own
 }
 
+function viewed() {  // the state as the address has it, without what else stands there
+  toAddress();
+  const given = new URLSearchParams(location.hash.slice(1)), own = [...Object.keys(WORDS), "token", "run", "heads", "head", "theme"];
+  return `${new URLSearchParams([...given].filter(([name]) => own.includes(name)))}`;
+}
+
+let chosenAt = -Infinity;
+
+function keepChoice() {  // at once; what follows within the time, as an arrow key that is held down, is the same step, and written later
+  const isFirst = performance.now() - chosenAt > QUIET;
+  chosenAt = performance.now();
+  if (isFirst) toAddress();
+}
+
+const QUIET = 200;  // milliseconds
+
 function keepAddress() {  // soon: browsers refuse too many changes in a short time
   clearTimeout(writing);
-  writing = setTimeout(toAddress, 200);
+  writing = setTimeout(toAddress, QUIET);
 }
 
 addEventListener("DOMContentLoaded", toAddress);  // before anybody can write another one

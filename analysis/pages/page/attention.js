@@ -21,6 +21,8 @@ const hidden = (i, j) => data.causal && j > i;
 const other = side => side === "query" ? "key" : "query";
 const size = Math.abs;  // a difference may be less than nothing
 const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S), size) || 1;
+const largests = new WeakMap();  // pattern -> the largest weight of all heads
+const largestOfAll = () => largests.get(pattern) ?? largests.set(pattern, d3.max(pattern, size) || 1).get(pattern);
 const strongestKey = (i, head = state.head) => d3.greatest(places.key, j => size(at(i, j, head)));
 const strongestQuery = (j, head = state.head) => d3.greatest(places.query, i => size(at(i, j, head)));
 

@@ -1,5 +1,5 @@
 "use strict";
-// Columns of queries and keys against position: the waves by which a head finds a distance.
+// Queries and keys along the singular directions of W_A (columns of Q and K), against position: the waves by which a head finds a distance.
 
 const RARE = 0.001;  // a wave is told where noise has one as strong in less than one of a thousand texts
 
@@ -16,13 +16,13 @@ function columnsOf(width) {
       x: {domain: [0, Math.max(T, S) - 1], label: last ? say`position (${data.unit}s) →` : null,
           ticks: last ? Math.min(Math.max(T, S) - 1, 8) : 0,
           tickFormat: "d"},
-      y: {label: say`↑ column ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of W_A` + (wave ? say`: a wave of ${wave.toFixed(1)} ${data.unit}s` : ""), ticks: 3},
+      y: {label: say`↑ direction ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of ‖W_A‖²` + (wave ? say`: a wave of ${wave.toFixed(1)} ${data.unit}s` : ""), ticks: 3},
       marks: [Plot.ruleY([0], {stroke: palette.line}), ...(c ? [] : sides(-13)),
               Plot.ruleX(state.token === null ? [] : [state.token], {stroke: palette.chosen, strokeWidth: 2}),
               Plot.lineY(series, {...where, z: "side", stroke: d => palette[d.side], strokeWidth: 1.6}),
               Plot.dot(series, {...where, r: T + S > 80 ? 1.5 : 2.2, fill: d => palette[d.side]}),
               Plot.tip(series, Plot.pointer({...where, ...tip(d => (
-                say`${named(d.n, d.side)}\ncolumn ${c}: ${d.v.toPrecision(3)}`))}))]});
+                say`${named(d.n, d.side)}\ndirection ${c}: ${d.v.toPrecision(3)}`))}))]});
   });
 }
 
@@ -55,8 +55,9 @@ function strongestWave(values) {  // {period, chance: how often noise has one as
 
 function columnsHint() {
   const waves = d3.range(C).filter(waveOf);
-  return say("How <b class=query>queries</b> and <b class=key>keys</b> change along the text, in the directions that count most for this head. ") +
-    (waves.length ? say`Regular waves, in queries and keys alike: column ${waves.join(", ")}. A wave that is shifted between the two looks a fixed number of ${data.unit}s away.`
+  return say("How <b class=query>queries</b> and <b class=key>keys</b> change along the text, in the first singular directions of W_A = W_Q W_Kᵀ, the matrix by ") +
+    say("which a query scores a key. Percent: the direction’s share of ‖W_A‖², the sum of squared singular values. ") +
+    (waves.length ? say`Regular waves, in queries and keys alike: direction ${waves.join(", ")}. A wave that is shifted between the two looks a fixed number of ${data.unit}s away.`
       : isCross ? "" : say("A head that reads positions shows a regular wave here. None stands out from noise in this text.") +
         (T < 60 ? say(" A longer one, of 60 tokens or so, shows more.") : ""));
 }

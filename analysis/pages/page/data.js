@@ -12,10 +12,10 @@ let pattern, plane, columns, profile, share, weight, values, total;
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
 // the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
 // overview explains; sort, only, layer say which heads are listed; heads, which of
-// a layer are shown; told, how it is shown where a guess comes from; dark is null while the system decides
+// a layer are shown; told, how it is shown where a guess comes from; rows, of which tokens guesses are listed; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
-               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", stage: "normalised",
+               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", rows: "told", stage: "normalised",
                colour: "query and key", written: "the stream",
                way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
 const listeners = [];  // each is called with the state after every change
@@ -157,6 +157,7 @@ function set(changes, isStep = true) {  // isStep: the browser's back button com
   if (other || isRun) writeTokens();
   isNewStep ||= isStep;
   update();
+  if (isStep) keepChoice();
   listeners.forEach(listener => listener(state));
 }
 

@@ -69,6 +69,9 @@ function showRow(box) {  // the selected row of a table, else that of the guess 
   });
 }
 
+// black or white, whichever is read better on a colour: 4.5 to 1 at the least
+const onto = colour => d3.lab(colour).l > 49.5 ? "#000000" : "#ffffff";
+
 function legend(width, label, color, ticks, tickFormat) {  // which shade is how much
   return Plot.legend({width: Math.min(width, 250), marginLeft: 22, marginRight: 22, height: 44, label, tickFormat, ticks,
                       color, style: {color: colours().text, fontSize: "11px"}});

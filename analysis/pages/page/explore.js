@@ -24,6 +24,10 @@ const DRAWN = {larger: "M9.5 2H14v4.5M14 2 9 7M6.5 14H2V9.5M2 14l5-5", smaller: 
                save: "M8 2v8M4.5 7 8 10.5 11.5 7M2.5 13.5h11"};
 const icon = name => `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${DRAWN[name]}"/></svg>`;
 
+const SAID = {  // above each list: a word of its whole name
+  thumbs: say("pictures"), sort: say("order"), layer: say("layer"), kind: say("kind"), only: say("offset"), guess: say("guess"),
+  stage: say("state"), colour: say("colours"), written: say("vectors"), way: say("measured"), chance: say("weights")};
+
 // in a narrow window only the first views are open; the others open by their title
 const isNarrow = !matchMedia("(min-width: 46rem)").matches;
 const isUsuallyOpen = (id, n) => id !== "overview" && (!isNarrow || n < 2);
@@ -53,7 +57,7 @@ Object.entries(VIEWS).forEach(([id, view], n) => {
 rowOfGuesses.append(nextToGuesses);
 boxes.joint.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("In numbers")}), facts));
 boxes.columns.after(make("details", {className: "rest"}, {}, make("summary", {textContent: say("As a formula")}),
-  make("p", {textContent: say("Queries X U_Q and keys X U_K, where U_Q S U_Kᵀ is W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²).")})));
+  make("p", {textContent: say("Queries X U_Q and keys X U_K, where U_Q S U_Kᵀ is W_A = W_Q W_Kᵀ, the heaviest columns first (% of S², whose sum is ‖W_A‖²).")})));
 
 function iconsOf(id, view) {  // the buttons in the heading of a view
   const icons = make("div", {className: "icons"}), button = properties => icons.appendChild(make("button", {type: "button", ...properties}));
@@ -61,14 +65,14 @@ function iconsOf(id, view) {  // the buttons in the heading of a view
     set({view: state.view === id ? null : id});
     byId(id).scrollIntoView({block: "nearest"});
   }});
-  if (!view.isText) button({className: "save", innerHTML: icon("save"), ariaLabel: say("save SVG"), onclick: () => save(id),
+  if (!view.isText) button({className: "save", innerHTML: `${icon("save")}SVG`, ariaLabel: say("save SVG"), onclick: () => save(id),
                             title: say("Save this figure as a file that any drawing program opens")});
   return icons;
 }
 
 function chooser([name, label]) {
-  const made = make("select", {onchange: () => set({[name]: made.value}), title: say(label)}, {"aria-label": say(label), name});
-  return made;
+  const select = make("select", {onchange: () => set({[name]: select.value}), title: say(label)}, {"aria-label": say(label), name});
+  return make("label", {}, {}, make("span", {textContent: SAID[name]}), select);
 }
 
 function writeChoosers() {
@@ -90,6 +94,7 @@ function update() {
   writeText();
   writeChoosers();
   for (const [id, view] of Object.entries(VIEWS)) writeHead(id, view);
+  placeGuesses();
   const there = Object.keys(VIEWS).filter(isUnfolded);  // sizes are read before all drawing: the page is laid out once
   for (const id of there) widths[id] = Math.max(200, Math.floor(boxes[id].clientWidth));  // 0 while a window opens
   const seen = there.filter(inSight), stale = there.filter(id => drawn[id] !== wantedOf(id));
@@ -98,6 +103,11 @@ function update() {
   for (const id of there) if (!stale.includes(id)) markNow(id);
   wait();
   keepAddress();
+}
+
+function placeGuesses() {  // a short list stands in a row like all, a long one beside two rows; both runs take a row of their own
+  rowOfGuesses.classList.toggle("wide", isPair());
+  rowOfGuesses.classList.toggle("short", !isPair() && (!made.guesses || !isThere("guesses") || rowsShown() <= SHORT_LIST));
 }
 
 function writeHead(id, view) {
@@ -214,7 +224,14 @@ function writeText() {
   for (const name of ["run", "part", "side"]) {
     for (const input of document.querySelectorAll(`input[name=${name}]`)) input.checked = input.value === `${state[name]}`;
   }
+  writeSide();
   facts.replaceChildren(...factRows());
+}
+
+function writeSide() {  // what is asked of the chosen token can be chosen once there is one
+  const isNone = state.token === null;
+  byId("side").querySelector("legend").textContent = isNone ? say`Once a ${data.unit} is chosen, show` : say`Of the chosen ${data.unit} show`;
+  for (const control of byId("side").querySelectorAll("input[name=side], #release")) control.disabled = isNone;
 }
 
 function scrollToOption(element) {
@@ -253,8 +270,8 @@ const isOfToken = () => isThere("guesses") && !made.classes && !data.picture;  /
 
 function said() {
   const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
-  if (token === null) return say`${name} ${inShort(head)}. No ${data.unit} is chosen.` +
-    (isOfToken() ? say` The guess shown is the one${wherever()}.` : "");
+  if (token === null) return say`${name} ${inShort(head)}. All ${data.unit}s are shown: choose one to see what it alone looks at.` +
+    (isOfToken() ? say` The guess shown is the one${wherever()}, in a dashed frame.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");
   const chosen = quoted(token, side);
@@ -268,7 +285,10 @@ function said() {
 
 // mouse and keys
 
-byId("release").onclick = () => set({token: null});
+byId("release").onclick = () => {
+  set({token: null});
+  list.focus({preventScroll: true});  // the button itself is of no use now
+};
 document.querySelectorAll("input[name=side]").forEach(input => { input.onchange = () => set({
   side: input.value, token: state.token === null ? null : Math.min(state.token, labels[input.value].length - 1)}); });
 
@@ -394,11 +414,11 @@ function writeChoice(name, options, choose) {  // radio buttons, where there is 
 // the start: the data stand in the page, the state in its address. A live page calls show(data) again and again
 
 page = JSON.parse(byId("data").textContent);
-state.part = new URLSearchParams(location.hash.slice(1)).get("part");
+state.part = addressed().get("part");
 settle();  // the part, its layers and heads are known from here on
 Object.assign(state, fromAddress());
 unfoldChosen();
 show(page);
 addEventListener("beforeprint", drawAll);
-window.minitx = {show, state, set, drawAll, learnKinds, looked, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};
+window.minitx = {show, state, set, drawAll, learnKinds, looked, viewed, placed, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

@@ -8,32 +8,43 @@ const EMBEDDINGS = ["word", "position", "type"];
 const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
 function flowHint() {
+  if (!isChanceOpen && partsShown().length && !partsShown().some(standsOut)) return say("What each head and MLP writes towards the guess is compared with what it writes towards other tokens, which is chance.");
   return ofLogit() + say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
-    say("On the right, what is <b class=more>for it</b> stands above the line, what is <b class=less>against it</b> below, beside their <b class=chosen>net</b>; pale is within what chance gives. What a head writes is split over the ") +
+    say("On the right, what is <b class=more>for it</b> stands above the line, what is <b class=less>against it</b> below, beside their <b>net</b>; pale is within what chance gives. What a head writes is split over the ") +
     say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, or another guess.");
 }
 
 const flow = width => told(parts => {
-  const writers = flowWriters(parts), isWide = width >= 900;
+  const writers = flowWriters(parts), isWide = width >= 900, clear = writers.filter(d => d.isClear).map(d => `${flowName(d)} ${logits(d.x)}`);
   const picture = make("div", {className: "flow"}, {}, flowPicture(isWide ? width - 330 : width, writers), flowList(writers));
-  return writers.some(d => d.isClear) ? picture : folded(picture);
+  return standsOut(parts) ? [make("p", {className: "rest", textContent: say`Beyond chance: ${clear.join(", ")}. All else is within what chance gives, and pale.`}), picture]
+    : folded(picture, clear);
 });
+
+const standsOut = parts => parts.some(d => d.isClear && !EMBEDDINGS.includes(d.name));  // a head or an MLP
+const partsShown = () => (isPair() ? page.runs.map((_, n) => within(n, partsOfGuess)) : [partsOfGuess()]).filter(Array.isArray);
 
 let isChanceOpen = false;  // the reader wants the picture of a guess whose parts are all at chance
 
-function folded(picture) {
-  const says = make("p", {textContent: say("No part of this guess stands out: what each of them writes is within what chance gives.") +
+function folded(picture, [itself]) {
+  const says = make("p", {textContent: (itself ? say`Of this guess only ${itself} stands out: what each head and MLP writes is within what chance gives.`
+    : say("No part of this guess stands out: what each of them writes is within what chance gives.")) +
     (isItself() ? say(" The model sees this token, so it can copy it; hidden, it has to be guessed.") : "")});
-  const fold = make("details", {open: isChanceOpen, ontoggle: () => { isChanceOpen = fold.open; }}, {},
+  const fold = make("details", {open: isChanceOpen, ontoggle: () => {
+    isChanceOpen = fold.open;
+    writeHead("flow", VIEWS.flow);  // its caption speaks of what is seen
+  }}, {},
                     make("summary", {textContent: say("Show the parts")}), picture);
   return make("div", {}, {}, says, fold);
 }
+
+// several parts as one
+const together = (name, layer, of) => ({name, layer, head: -1, count: of.length, x: d3.sum(of, d => d.x), isClear: of.some(d => d.isClear)});
 
 function flowWriters(parts) {  // the embedding, the largest heads and MLPs in the order of the pass, and all others as one
   const isOwn = d => EMBEDDINGS.includes(d.name), large = parts.filter(d => /head|mlp/.test(d.name) && isSeen(d.x));
   const kept = d3.sort(large, d => -Math.abs(d.x)).slice(0, WRITERS_SHOWN);
   const others = parts.filter(d => !isOwn(d) && !kept.includes(d) && (isSeen(d.x) || isSeen(d.chance)));
-  const together = (name, layer, of) => ({name, layer, head: -1, count: of.length, x: d3.sum(of, d => d.x), isClear: of.some(d => d.isClear)});
   const all = [together("embedding", -1, parts.filter(isOwn)), ...kept, together("rest", L, others)];
   return d3.sort(all, d => d.layer * 1e4 + KIND_ORDER.indexOf(d.name) * 1e3 + d.head).filter(d => d.count !== 0);
 }
@@ -101,11 +112,11 @@ function flowPicture(width, writers) {
   return plot({
     width, height, margin: 0, x: {domain: [0, width], axis: null}, y: {domain: [height, 0], axis: null},
     marks: [Plot.link(bands, {x1: "x1", x2: "x2", y1: "y1", y2: "y2", curve: "bump-x", strokeWidth: d => Math.max(d.w, 0.7), stroke: d => ink(d.of),
-                              strokeOpacity: d => d.of.isClear ? 0.6 : 0.25, strokeLinecap: "butt"}),
-            Plot.rect(nodes, {...box, fill: ink, stroke: d => isChosen(d) ? palette.chosen : palette.card, strokeWidth: d => isChosen(d) ? 3 : 1}),
+                              strokeOpacity: d => d.of.isClear ? 0.6 : 0.2, strokeLinecap: "butt"}),
+            Plot.rect(nodes, {...box, fill: ink, fillOpacity: d => d.isClear ? 1 : 0.45, stroke: d => isChosen(d) ? palette.chosen : palette.card, strokeWidth: d => isChosen(d) ? 3 : 1}),
             Plot.rect(tokens, {x1: d => d.at, x2: d => d.at + 6, y1: box.y1, y2: box.y2, fill: palette.key}),
             ...flowSums(right, guesses.at(-1).y + 34, sums, nodes),
-            text(nodes, {dx: 9, text: d => `${flowName(d)} ${logits(d.x)}`, textAnchor: "start", fontWeight: d => d.isClear ? 600 : 400, ...halo}),
+            text(nodes, {dx: 9, text: d => `${flowName(d)} ${logits(d.x)}`, textAnchor: "start", fontWeight: d => d.isClear ? 600 : 400, ...halo, fill: d => d.isClear ? palette.text : palette.soft}),
             text(tokens, {dx: -5, text: d => `${short(labels.key[d.j], width < 500 ? 6 : 10)} ${d.j}`, textAnchor: "end", fill: palette.key}),
             Plot.text(d3.range(L).filter(l => l % every === 0), {x: l => column(l), y: 9, text: l => `L${l}`, fill: palette.soft}),
             ...titles.map(({anchor, ...d}) => text([{...d, y: 9}], {textAnchor: anchor, fill: palette.soft})),
@@ -115,10 +126,10 @@ function flowPicture(width, writers) {
 
 function flowSums(right, y, {above, below, zero, net}, nodes) {  // what is for the guess above a line, what is against it below, their net beside it
   const palette = colours(), [plus, minus] = [1, -1].map(sign => d3.sum(nodes, d => Math.max(0, sign * d.x)));
-  const words = [[say`for ${logits(plus)}`, palette.more], [say`against ${logits(-minus)}`, palette.less], [say`net ${logits(plus - minus)}`, palette.chosen]];
+  const words = [[say`for ${logits(plus)}`, palette.more], [say`against ${logits(-minus)}`, palette.less], [say`net ${logits(plus - minus)}`, palette.text]];
   return [Plot.rect([[zero - above, zero, palette.more], [zero, zero + below, palette.less]], {
             x1: right, x2: right + 4, y1: d => d[0], y2: d => d[1], fill: d => d[2]}),
-          Plot.rect([0], {x1: right + 5, x2: right + 10, y1: Math.min(zero, zero - net), y2: Math.max(zero, zero - net), fill: palette.chosen}),
+          Plot.rect([0], {x1: right + 5, x2: right + 10, y1: Math.min(zero, zero - net), y2: Math.max(zero, zero - net), fill: palette.text}),
           Plot.ruleY([zero], {x1: right - 26, x2: right + 11, stroke: palette.text, strokeWidth: 1.5}),
           Plot.text(words, {x: right + 14, y: (_, n) => y + 15 * n, text: d => d[0], fill: d => d[1], textAnchor: "start", fontWeight: 600})];
 }

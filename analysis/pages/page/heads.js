@@ -1,5 +1,6 @@
 "use strict";
-// All heads: one small picture each, in one row a layer, or sorted and filtered one after the other.
+// All heads: one small picture each, in one row a layer, or sorted and filtered one after the other. Shades mean the same in
+// all of them.
 
 let shown = [], across = 1;  // the heads in the order of their pictures, and how many stand in a row
 
@@ -13,10 +14,11 @@ function heads(width) {
   const cells = shown.map((head, n) => ({head, mark: marks(head), x: left + n % across * edge, y: top + Math.floor(n / across) * row}));
   const inner = 0.92 * edge, ends = {x1: "x", x2: d => d.x + inner, y1: "y", y2: d => d.y + inner};
   const middle = {x: d => d.x + inner / 2, y: d => d.y + inner / 2}, height = top + down * row + 4;
+  const whole = Math.max(left + 4 + edge * across, Math.min(width, 300));
   const numbers = (count, at) => isGrid() ? Plot.text(d3.range(count), {...at, text: n => `${n}`}) : null;
   const drawn = plot({
-    width: left + 4 + edge * across, height, margin: 0,
-    x: {domain: [0, left + 4 + edge * across], axis: null}, y: {domain: [height, 0], axis: null},
+    width: whole, height, margin: 0,
+    x: {domain: [0, whole], axis: null}, y: {domain: [height, 0], axis: null},
     marks: [Plot.image(cells, {...middle, src: d => thumb(d.head), width: inner, height: inner, opacity: d => isOff(d.head) ? 0.25 : 1,
                                preserveAspectRatio: "none",
                                imageRendering: state.thumbs === "attention" ? "pixelated" : "auto"}),
@@ -26,12 +28,13 @@ function heads(width) {
             Plot.text(cells.filter(d => d.mark), {
               x: d => d.x + 3, y: d => d.y + 4, text: "mark", textAnchor: "start", lineAnchor: "top",
               fontWeight: 700, fontSize: edge < 40 ? 9 : 12, fill: colours().text, stroke: colours().card, strokeWidth: 4}),
-            Plot.text(cells.filter(d => isOff(d.head)), {...middle, text: () => "off", fontWeight: 700,
-                                                         fill: colours().key, stroke: colours().card, strokeWidth: 5}),
+            Plot.text(cells.filter(d => isOff(d.head)), {...middle, text: () => say("(off)"), fontWeight: 700,
+                                                         fill: colours().text, stroke: colours().card, strokeWidth: 5}),
             numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
             numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
             Plot.text([isGrid() ? say("layer ↓   head →") : say`${shown.length} of ${L * H} heads`], {
               x: 2, y: 8, textAnchor: "start", fill: colours().soft}),
+            ...headsLegend(whole - 4),
             Plot.tip(cells, Plot.pointer({...middle, maxRadius: edge, ...tip(d => (
               `${nameOf(d.head)}, ${countedFrom1(d.head)}\n${character(d.head).replaceAll("; ", "\n")}`))}))]});
   drawn.querySelectorAll("rect[aria-label]").forEach((cell, n) => {
@@ -39,6 +42,25 @@ function heads(width) {
     cell.setAttribute("role", "option");
   });
   return drawn;
+}
+
+const BAR = {wide: 70, high: 8, steps: 35};  // of the legend, in pixels, and shades in it
+
+function headsLegend(right) {  // what dark means; of points, which are queries and which keys
+  const palette = colours(), where = {y: 8, textAnchor: "end", fill: palette.soft};
+  if (state.thumbs !== "attention") {
+    const [query, key] = state.colour === "position" ? [palette.text, palette.text] : [palette.query, palette.key];
+    return [Plot.text([say("key")], {...where, x: right, fill: key, fontWeight: 600}),
+            Plot.text([say("query")], {...where, x: right - 34, fill: query, fontWeight: 600})];
+  }
+  const shade = shades(), most = largestOfAll(), least = isDifference() ? -1 : 0, end = right - 40, start = end - BAR.wide;
+  const steps = d3.range(BAR.steps), at = n => start + n * BAR.wide / BAR.steps, format = isDifference() ? "+.2f" : ".2f";
+  const said = x => minus(d3.format(format)(x));
+  return [Plot.rect(steps, {x1: at, x2: n => at(n + 1) + 0.5, y1: 8 - BAR.high / 2, y2: 8 + BAR.high / 2, className: "scale",
+                            fill: n => shade(least + (1 - least) * n / (BAR.steps - 1))}),
+          Plot.rect([0], {x1: start, x2: end, y1: 8 - BAR.high / 2, y2: 8 + BAR.high / 2, fill: "none", stroke: palette.line}),
+          Plot.text([say`weight  ${least ? said(-most) : "0"}`], {...where, x: start - 4}),
+          Plot.text([said(most)], {...where, x: end + 4, textAnchor: "start"})];
 }
 
 const thumbs = new Map();  // of one pattern, theme and kind of picture: head -> data URL
@@ -53,7 +75,7 @@ function thumb(head) {
 }
 
 function smallMatrix(head) {  // of many tokens the largest weight of each block: what stands out stays seen
-  const least = isDifference() ? -1 : 0, colour = inWords(shades(), least), most = largest(head);
+  const least = isDifference() ? -1 : 0, colour = inWords(shades(), least), most = largestOfAll();
   const step = Math.ceil(Math.max(T, S) / 128), weight = (i, j) => at(i, j, head) / most;
   const block = (i, j) => {
     let best = 0;

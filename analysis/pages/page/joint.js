@@ -19,7 +19,7 @@ function frame(points, width, height, inset) {  // domains in which a step acros
 
 const dotColour = p => state.colour === "position" ? place(p.n, places[p.side].length) : colours()[p.side];
 
-const joint = width => pair(() => [space(width), nearestSaid()]);
+const joint = width => pair(() => [...space(width), nearestSaid()]);
 
 function nearestSaid() {  // how far the plane can be believed: in it, and in all dimensions, the nearest key is the strongest
   const [, full, flat] = data.facts.map(({values}) => values[state.head].split(" → ")[stage()]?.replace("%", " %"));
@@ -38,10 +38,11 @@ function space(width) {
   const labelOf = p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length});
   const written = withoutOverlap(points.map(labelOf), inner);
   const fill = p => state.colour === "position" ? palette.text : dotColour(p);
+  const missing = points.filter(p => marked(p.n, p.side)).length - written.length, far = written.filter(d => SPOTS[d.spot].isFar);
   const names = Object.entries(SPOTS).map(([name, {dx, dy, textAnchor}]) => (
     Plot.text(written.filter(d => d.spot === name).map(d => d.p), {
       ...where, text, dx, dy, textAnchor, fill, stroke: palette.card, strokeWidth: 3})));
-  return plot({
+  const drawn = plot({
     width, height, marginLeft: 48, marginBottom: 40, marginTop: 46, marginRight: 6,
     x: {domain: x, label: axis(0) + " →", ticks: 5}, y: {domain: y, label: "↑ " + axis(1), ticks: 5},
     symbol: {domain: ["query", "key"], range: ["circle", "diamond"]},
@@ -51,7 +52,10 @@ function space(width) {
                                 strokeOpacity: opacity, strokeLinecap: "round"}),
             Plot.dot(points, {...where, fill: dotColour, symbol: "side", r: 4.5, stroke: palette.card, strokeWidth: 0.8,
                               opacity: p => marked(p.n, p.side) ? 1 : 0.25}),
+            Plot.link(far, {x1: d => d.p.x, y1: d => d.p.y, x2: d => across.invert(d.x + 0.7 * SPOTS[d.spot].dx),
+                            y2: d => up.invert(d.y + 0.7 * SPOTS[d.spot].dy), stroke: palette.soft, strokeWidth: 0.7, className: "leaders"}),
             ...names, Plot.tip(points, Plot.pointer({...where, ...tip(p => about(p.n, p.side))}))]});
+  return [drawn, ...(missing ? [make("p", {className: "fact", textContent: say`${missing} of ${T + S} points have no room for their number; a larger view shows more.`})] : [])];
 }
 
 function jointLegend() {
@@ -63,7 +67,11 @@ function jointLegend() {
 
 // where a label may stand beside its point, the best place first
 const SPOTS = {above: {dx: 0, dy: -11, textAnchor: "middle"}, below: {dx: 0, dy: 12, textAnchor: "middle"},
-               right: {dx: 8, dy: 0, textAnchor: "start"}, left: {dx: -8, dy: 0, textAnchor: "end"}};
+               right: {dx: 8, dy: 0, textAnchor: "start"}, left: {dx: -8, dy: 0, textAnchor: "end"},
+               aboveRight: {dx: 6, dy: -9, textAnchor: "start"}, belowLeft: {dx: -6, dy: 10, textAnchor: "end"},
+               aboveLeft: {dx: -6, dy: -9, textAnchor: "end"}, belowRight: {dx: 6, dy: 10, textAnchor: "start"},
+               farAbove: {dx: 0, dy: -24, textAnchor: "middle", isFar: true}, farBelow: {dx: 0, dy: 25, textAnchor: "middle", isFar: true},
+               farRight: {dx: 22, dy: 0, textAnchor: "start", isFar: true}, farLeft: {dx: -22, dy: 0, textAnchor: "end", isFar: true}};
 
 function withoutOverlap(wanted, inner) {  // those labels for which there is room, each with its spot
   const rank = ({p: {n, side}}) => side === state.side && n === state.token ? 2 : size(weightOf(n));

@@ -9,7 +9,15 @@ function twoOfLayer() {  // the chosen head and the sharpest other one
   return d3.sort([state.head, ...d3.sort(others, head => -sharpness(head)).slice(0, 1)]);
 }
 
-const headColour = head => d3.hcl(360 * (head % H) / H + 20, 62, isDark() ? 72 : 50).formatHex();
+// hue and strength of colours that mean nothing else here: neither query nor key, chosen, more or less; one of them for each
+// of four heads, and so for the next four, darker or lighter
+const HUES = [[358, 62], [212, 38], [130, 45], [0, 0]];
+
+function headColour(head) {
+  const n = head % H, [hue, chroma] = HUES[n % HUES.length], shade = Math.floor(n / HUES.length), last = Math.ceil(H / HUES.length) - 1;
+  const [least, most] = isDark() ? [58, 88] : [28, 62];
+  return d3.hcl(hue, chroma, least + (most - least) * (last ? shade / last : 0.6)).formatHex();
+}
 
 const layer = width => [layerButtons(), ...pair(() => linesBetween(width, layerLinks(), aboutInLayer, isMarkedInLayer))];
 const inLayer = (n, head) => state.side === "query" ? at(state.token, n, head) : at(n, state.token, head);  // with the chosen token
@@ -31,7 +39,7 @@ function layerButtons() {
     const button = make("button", {type: "button", id: `layer${head}`, onclick, title: said, ariaLabel: said}, {"aria-pressed": shown.includes(head)});
     const swatch = button.appendChild(make("span", {className: "swatch"}));
     swatch.style.background = headColour(head);
-    button.append(`H${head % H}`);
+    button.append(make("span", {className: isOff(head) ? "is-off" : "", textContent: `H${head % H}`}));
     return button;
   }));
   const onclick = () => set({heads: isAll ? "" : d3.range(H).join()});

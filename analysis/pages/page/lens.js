@@ -11,16 +11,16 @@ function lensOf(width) {
   const where = {x: "t", y: "l"};
   const ends = {x1: d => d.t - 0.48, x2: d => d.t + 0.48, y1: d => d.l - 0.46, y2: d => d.l + 0.46};
   const chosen = cells.filter(d => isChosenToken(d.t)), frame = {fill: "none", stroke: palette.chosen, strokeWidth: 2};
-  return plot({
+  const key = {type: "linear", domain: [0, 1], interpolate: p => mix(0.85 * p)};
+  return [legend(width - left, say("probability of the likeliest token"), key, [0, 0.5, 1], ".0%"), plot({
     width: left + step * n + 8, height: 30 + 26 * layers, marginLeft: left, marginTop: 26, marginRight: 8,
     marginBottom: 4, x: {domain: [-0.5, n - 0.5], axis: null}, y: {domain: [layers - 0.5, -0.5], axis: null},
     marks: [Plot.rect(cells, {...ends, fill: shade}), Plot.rect(chosen, {...ends, ...frame}),
             Plot.text(cells, {...where, text: d => short(d.all[0].piece, most),
-                              fill: d => d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff"}),
-            Plot.text(d3.range(n), {x: d => d, y: -0.5, dy: -9, text: d => short(made.labels[d], most),
-                                    fill: palette.query}),
+                              fill: d => onto(shade(d))}),
+            Plot.text(d3.range(n), {x: d => d, y: -0.5, dy: -9, text: d => short(made.labels[d], most)}),
             Plot.text(d3.range(layers), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: stageName}),
-            Plot.tip(cells, Plot.pointer({...where, ...tip(aboutCell)}))]});
+            Plot.tip(cells, Plot.pointer({...where, ...tip(aboutCell)}))]})];
 }
 
 function aboutCell({l, t, all}) {  // what is said of a cell under the pointer

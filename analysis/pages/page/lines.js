@@ -4,7 +4,7 @@
 const lines = width => linesBetween(width, pairs().map(d => ({...d, colour: ink(d)})), about);
 
 function linesBetween(width, links, about, isMarked = marked) {
-  const palette = colours(), most = Math.max(T, S), row = most > 32 ? 14 : 18;
+  const palette = colours(), most = Math.max(T, S), row = Math.max(most > 32 ? 14 : 18, Math.min(72, 430 / most));
   const margin = (width - Math.max(width - 230, 90)) / 2;
   const end = (side, x) => places[side].map(n => ({n, side, x}));
   const names = (side, x) => Plot.text(end(side, x), {

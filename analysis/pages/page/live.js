@@ -68,6 +68,9 @@ function writeAddress(isStep) {  // a step can be taken back by the browser's bu
     if (value === JSON.stringify(plain[name]) && !ALWAYS.includes(name)) given.delete(name);
     else given.set(name, typeof wish[name] === "string" ? wish[name] : value);
   }
+  const isThere = shown.runs.some(run => run.name === "changed");  // what will be looked at, once it is answered
+  if (isChanged() && !isThere && isStep) given.set("run", 1);
+  else if (!isChanged() && isThere && isStep) given.delete("run");
   const isNew = isStep && `#${given}` !== (location.hash || "#");
   history[isNew ? "pushState" : "replaceState"](null, "", `#${given}`);
 }
@@ -136,7 +139,10 @@ function showAnswer(answer, began) {
   const run = nextRun(answer.runs.map(run => run.name));
   shown = answer;
   minitx.show(answer);
-  if (run !== minitx.state.run) minitx.set({run}, false);
+  if (run !== minitx.state.run) {
+    minitx.set({run}, false);
+    minitx.viewed();  // written at once
+  }
   arrive();
   askKinds(answer.live.model);
   writeGuesses();
@@ -314,7 +320,7 @@ function writeCurve() {  // the mask by distance, a line for each head where the
     width: 220, height: 74, marginLeft: 30, marginBottom: 28, marginTop: 6, marginRight: 8,
     style: {background: "transparent", color: style.getPropertyValue("--text"), fontSize: "10px"},
     x: {label: say("distance (tokens) →"), ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
-    marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--query")})]}));
+    marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--bar")})]}));
   by("curve").firstChild.setAttribute("aria-hidden", "true");  // what it shows is the name of its box
   by("curve").ariaLabel = say`Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
 }
@@ -350,8 +356,9 @@ function layers({box}) {
 function gridOf(box) {  // the details in which the grid of a box is
   const grid = box.querySelector("details");
   if (grid) return grid;
-  const cells = make("div", {className: "cells", role: "group", ariaLabel: say("One row a layer: a click changes one, or undoes it")});
-  return box.appendChild(make("details", {id: "live-grid"}, make("summary", {textContent: say("choose in a grid")}), cells));
+  const cells = make("div", {className: "cells", role: "group", ariaLabel: say("One row a layer: a button changes one, or undoes it")});
+  return box.appendChild(make("details", {id: "live-grid"}, make("summary", {textContent: say("choose in a grid")}), cells,
+                              make("small", {textContent: say("Struck through: off.")})));
 }
 
 function writeCells(box) {
@@ -539,7 +546,7 @@ function patchPlot(cells, clear, label, isHeads, columns) {
     marks: [Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
             Plot.rect(clear, {...ends, fill: "none", stroke: palette.text, strokeWidth: 1.5}),
             text ? Plot.text(cells, {x: "n", y: "l", text: d => minus(`${Math.round(100 * d.x)}`), fontSize: 10,
-                                     fill: d => d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff"}) : null,
+                                     fill: d => onto(shade(d))}) : null,
             Plot.text(columns.map((column, n) => [n, column]), {
               x: d => d[0], y: -0.5, dy: -6, text: d => short(d[1], 9), ...(isHeads ? {} : {rotate: -60, textAnchor: "start"})}),
             Plot.text(d3.range(layers), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
@@ -569,7 +576,7 @@ async function askKinds(model) {
 
 async function save() {
   try {
-    const page = await (await post("save", {page: `${pageId}-s`, ...wish})).blob();
+    const page = await (await post("save", {page: `${pageId}-s`, ...wish, view: minitx.viewed()})).blob();
     const href = URL.createObjectURL(page);
     make("a", {href, download: "explore.html"}).click();
     setTimeout(() => URL.revokeObjectURL(href), 1000);
@@ -580,9 +587,10 @@ async function save() {
 
 async function showPython() {
   try {
-    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish, ...(wish.words ? {} : {shown: minitx.looked()})})).json();
+    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish, place: minitx.placed(), ...(wish.words ? {} : {shown: minitx.looked()})})).json();
     by("code").querySelector("pre").textContent = code;
-    by("code").showModal();
+    if (!by("code").open) by("code").show();
+    by("code").scrollIntoView({block: "nearest"});
   } catch (error) {
     complain(error);
   }
@@ -623,6 +631,7 @@ minitx.onchange(() => {
   wasDark = isDark();
   if (shown.live.guesses.kind === "masked") writeGuesses();
 });
+addEventListener("keydown", ({key}) => { if (key === "Escape") by("code").close(); });
 addEventListener("change", () => { typed = null; });
 addEventListener("hashchange", follow);
 let wasDark = isDark();

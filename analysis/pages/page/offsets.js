@@ -8,7 +8,7 @@ function offsets(width) {
     .map(n => ({t: side === "query" ? n - token : token - n, w: weightOf(n)}))
     .filter(d => Math.abs(d.t) <= reach && !(data.causal && d.t > 0));
   const uniform = isDifference() ? [] : own.map(d => d.u);
-  const most = d3.max([...own, ...chosen].map(d => d.w).concat(uniform), size);
+  const most = d3.max([...own, ...chosen].map(d => d.w).concat(uniform), size) || 1;
   const about = d => [say`offset ${signed(d.t)} ${data.unit}s`, say`mean weight ${number(d.w)}`,
                       ...(isDifference() ? [] : [say`uniform ${number(d.u)}`])].join("\n");
   return plot({

@@ -9,6 +9,7 @@ const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];  // what a cl
 const isChosenToken = n => isQuery() && tokenOf(n) === state.token;
 const stageName = l => l === 0 ? "embed" : `L${l - 1}`;  // the stream before the first layer, and after each
 
+const placed = () => isThere("guesses") && !data.picture ? guessPlace() : null;  // the token whose guess is shown
 const isMask = label => /^(<mask>|\[MASK\])$/.test(label);
 const isItself = () => !isCausal() && !made.classes && !isMask(made.labels[shownToken()]);  // the guess is of a token that the model sees
 

@@ -49,7 +49,7 @@ function addedByTokens(width) {
     marks: [Plot.rectY(rows, {...ends, fill: d => d.x < 0 ? palette.less : palette.more}),
             Plot.rectY(rows.filter(d => isChosenToken(d.t)), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
             Plot.axisX({anchor: "bottom", ticks: d3.range(n).filter(t => t % every === 0), tickSize: 3, label: null,
-                        tickRotate: -60, textAnchor: "end", tickFormat: t => short(made.labels[t], 9), color: palette.key}),
+                        tickRotate: -60, textAnchor: "end", tickFormat: t => short(made.labels[t], 9), color: palette.text}),
             Plot.ruleY([0], {stroke: palette.line}),
             Plot.tip(rows, Plot.pointerX({x: "t", y: "x", ...tip(d => say`${made.labels[d.t]} (${d.t})\n${nats(d.x)} nats`)}))]});
 }
@@ -67,7 +67,7 @@ function addedByHeads(width) {
             Plot.rect(cells.filter(d => d.head === state.head), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
             Plot.text(text ? cells : cells.filter(d => Math.abs(d.x) > most / 4), {
               x: "h", y: "l", text: d => text ? nats(d.x) : d.x < 0 ? "−" : "+",
-              fill: d => d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff"}),
+              fill: d => onto(shade(d))}),
             Plot.text([say("nats, by head")], {frameAnchor: "top-left", dx: -40, dy: -28}),
             Plot.text(d3.range(H), {x: d => d, y: -0.5, dy: -9, text: h => `H${h}`}),
             Plot.text(d3.range(L), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),

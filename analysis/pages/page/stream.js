@@ -25,7 +25,7 @@ function streamOf(width) {
                                                         stroke: palette.chosen, strokeWidth: 2}),
             Plot.axisX({ticks: d3.range(n).filter(t => t % every === 0), anchor: "top", tickRotate: -60,
                         textAnchor: "start", tickSize: 3, label: null, tickFormat: t => short(made.labels[t], 9),
-                        color: palette.query}),
+                        color: palette.text}),
             Plot.text(d3.range(rows), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => stageName(l + first)}),
             Plot.tip(cells, Plot.pointer({x: "t", y: "l", ...tip(label)}))]})];
 }

@@ -32,8 +32,8 @@ const VIEWS = {
     choices: {thumbs: say("What the pictures show"), sort: say("In which order"), layer: say("Only heads of one layer"), kind: say("Only heads of one kind"),
               only: say("Only heads whose attention peaks at this offset")},
     hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
-      say("across, shades up to its own largest weight.") : say("Its queries and keys in the plane.")) +
-      say(" Arrow keys move from head to head.") + marksHint() +
+      say("across. One scale for all heads: dark is a large weight in each of them.") : say("Its queries and keys in the plane.")) +
+      `<span class=by-keys>${say(" Arrow keys move from head to head.")}</span>` + marksHint() +
       (state.sort === "sharpest first" ? say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.") : "") +
       (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
       (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
@@ -64,7 +64,7 @@ const VIEWS = {
   layer: {
     title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "heads"], hasText: true,
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => say("Who looks at whom, a colour for each head. Buttons bring the layer's other heads, or take one out. ") + (state.token === null
+    hint: () => say("Who looks at whom, a colour for each head. Buttons bring the layer's other heads, or take one out. ") + (layerHeads().some(isOff) ? say("Struck through: switched off. ") : "") + (state.token === null
       ? say`Weights from ${STRONG} on; choose a token to see all from ${ONE} on.` : say`Weights from ${ONE} on.`)},
   joint: {
     title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
@@ -74,18 +74,18 @@ const VIEWS = {
     hint: () => say("<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most") +
       `${data.distance === "cosine" ? say(", by direction alone") : ""}. ${state.stage === "normalised" ? say("Keys are moved ") +
       say("and both are scaled, so that what is near gets attention where possible; no weight changes by that. ") : ""}` +
-      say("Numbers are positions; a pointer shows the token. Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
+      say("Numbers are positions; point at one, or tap it, to see its token. Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
         : ".")},
   columns: {
-    title: () => say`${nameOf(state.head)}: columns of queries and keys`, draw: waves, depends: ["head", "token"],
+    title: () => say`${nameOf(state.head)}: queries and keys by singular direction`, draw: waves, depends: ["head", "token"],
     pick: d => ({token: d.n, side: d.side}),
     hint: columnsHint},
   guesses: {
-    title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
+    title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side", "rows"], isText: true,
     hint: () => data.picture ? say("How likely the model finds each class for the whole picture.")
       : made.classes ? say("How likely the model finds each class for the whole text.")
       : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
-        say("bold and green.")
+        say("bold, with a ✓.")
       : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
         say("are that token. Write a mask into the text to make it guess.")},
   profile: {
@@ -97,9 +97,9 @@ const VIEWS = {
   values: {
     title: () => say`${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
     pick: d => ({token: d.j, side: "key"}),
-    hint: () => say("How long a vector each key offers, its value. ") + (state.token === null
-      ? say("Green is what queries take of it on average, weight × length; choose a token to see what it takes.") : state.side === "query"
-      ? say("Green is what the chosen query takes of it: weight × length. A large weight on a short value brings little.")
+    hint: () => say("Bars: how long the vector is that each key offers, its value V = X W_V. ") + (state.token === null
+      ? say("Blue is what queries take of it on average, weight × length; choose a token to see what it takes.") : state.side === "query"
+      ? say("Blue is what the chosen query takes of it: weight × length. A large weight on a short value brings little.")
       : say("Choose what the token looks at to see how much of each it takes: weight × length."))},
   stream: {
     title: () => say("Lengths in the residual stream"), draw: stream, mark: showColumn,

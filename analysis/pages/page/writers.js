@@ -89,12 +89,28 @@ function ofLogit() {  // how much of the logit the parts are, which is to be kno
       say("slope there, and the rest belongs to no part. ");
 }
 
-const told = draw => pair(() => {  // what `draw` makes of the parts of the guess, or why there are none
+function partsChanged() {  // of a difference: what each part writes more, or less, towards the guess in the second run
+  const [before, after] = d3.range(2).map(n => within(n, () => ({guess: guessed(), parts: partsOfGuess()})));
+  if (!before.parts || !after.parts || before.parts.length !== after.parts.length) return [];
+  const title = say`“${page.runs[1].name}” less “${page.runs[0].name}”:`;
+  if (before.guess !== after.guess) return [line(title, say`the guesses are not the same, “${before.guess}” and “${after.guess}”, so their parts are not subtracted.`)];
+  const each = after.parts.map((d, n) => ({...d, x: d.x - before.parts[n].x, isClear: d.isClear || before.parts[n].isClear}));
+  const isOwn = d => EMBEDDINGS.includes(d.name), all = [together("embedding", -1, each.filter(isOwn)), ...each.filter(d => !isOwn(d))];
+  const largest = d3.sort(all.filter(d => isSeen(d.x)), d => -Math.abs(d.x)).slice(0, CHANGES_SHOWN);
+  const said = largest.map(d => `${partName(d)} ${logits(d.x)}${d.isClear ? "" : say(" (at chance in both)")}`).join(", ") || say("nothing");
+  return [line(title, say`${said}; all parts together ${logits(d3.sum(all, d => d.x))} logits.`)];
+}
+
+const CHANGES_SHOWN = 8;  // parts that changed most
+const PLACELESS = {word: say("words"), position: say("positions"), type: say("token types"), biases: say("last biases")};
+const partName = d => d.name !== "biases" ? flowName(d) : d.layer < 0 ? PLACELESS.biases : say`biases of layer ${d.layer}`;
+
+const told = draw => [...(isDifference() ? partsChanged() : []), ...[pair(() => {  // what `draw` makes of the parts of the guess, or why there are none
   const here = writtenHere(true), parts = partsOfGuess();
   if (!here) return note(askWriters ? say("Being computed …") : say("Not in this file."));
   if (!parts) return note(say("Of a text this long only the likeliest guesses are in the file."));
   return draw(parts);
-});
+})].flat()];
 
 const writers = width => told(parts => [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)]);
 
@@ -116,7 +132,7 @@ function writersGrid(width, parts) {  // a row for each layer: its heads, its ML
             Plot.rect(cells.filter(isChosen), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
             Plot.text(text ? cells : cells.filter(d => d.isClear), {
               x: "at", y: "layer", text: d => text ? logits(d.x) : d.x < 0 ? "−" : "+", fontSize,
-              fill: d => d.isClear ? d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff" : palette.soft}),
+              fill: d => d.isClear ? onto(shade(d)) : palette.soft}),
             Plot.text(titles, {x: d => d[0], y: -0.5, dy: -9, text: d => d[1], fontSize}),
             Plot.text(d3.range(L), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
             Plot.tip(cells, Plot.pointer({x: "at", y: "layer", ...tip(aboutWriter)}))]});
@@ -129,8 +145,7 @@ function aboutWriter(d) {
 }
 
 function writersRest(parts) {  // what stands in no layer, and the heads of the other attention of a decoder
-  const names = {word: say("words"), position: say("positions"), type: say("token types"), biases: say("last biases")};
-  const rest = parts.filter(d => d.layer < 0 && (isSeen(d.x) || isSeen(d.chance))).map(d => `${names[d.name]} ${logits(d.x)}`);
+  const rest = parts.filter(d => d.layer < 0 && (isSeen(d.x) || isSeen(d.chance))).map(d => `${PLACELESS[d.name]} ${logits(d.x)}`);
   const others = parts.filter(d => /head/.test(d.name) && !isMine(d));
   if (others.length) rest.push(`${isCross ? say("heads that look at what was said") : say("heads that look at the source")} ${logits(d3.sum(others, d => d.x))}`);
   return make("p", {className: "rest", textContent: say`Beside the layers: ${rest.join(", ")}.`});
