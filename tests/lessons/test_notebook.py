@@ -52,6 +52,7 @@ question: そうですか。
 
 終わり。
 """
+MOST_LINES = 40  # of a cell
 EVERY = [*lessons.every("en"), *lessons.every("ja")]
 
 
@@ -144,6 +145,7 @@ def test_each_lesson_has_its_form(lesson):
     assert code
     for cell in code:
         compile(cell.source, lesson.name, "exec")
+    assert max(cell.source.count("\n") + 1 for cell in code) <= MOST_LINES
     solutions = [cell for cell in code if "hide-cell" in cell.metadata.get("tags", ())]
     assert sum("check_" in cell.source for cell in solutions) >= 2, "exercises with a solution"
 
