@@ -13,7 +13,6 @@ import contextlib
 import resource
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,8 @@ import numpy as np
 import minitx
 from minitx.analysis import EXPERIMENTS
 from minitx.analysis.running import blas, cluster, cost, executor, stream
+
+from .workers import way_of
 
 EXPERIMENT = "profiles"
 
@@ -71,7 +72,7 @@ def taken(model, options, n_workers):
     checked = experiment.checked(options)
     with contextlib.ExitStack() as stack:
         client = cluster._started(n_workers, stack)
-        with executor.use(cluster.Cluster(partial(_same, client))):
+        with executor.use(way_of(client)):
             before, here = client.run(time.process_time), of_this_process()
             experiment.run(model, stream.UNSAVED, **checked)
             after, here = client.run(time.process_time), of_this_process() - here
@@ -82,10 +83,6 @@ def of_this_process():
     """Its processor seconds so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
-
-
-def _same(x):
-    return x
 
 
 if __name__ == "__main__":

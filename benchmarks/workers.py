@@ -75,10 +75,15 @@ def measure_overhead(arguments):
         ways = {0: executor.THREADS}
         for n in (1, 2):
             client = cluster._started(n, stack)
-            ways[n] = cluster.Cluster(partial(_same, client))
+            ways[n] = way_of(client)
         for _ in range(arguments.rounds + 1):  # the first warms all up, and reads the weights
             for n, way in ways.items():
                 show(n, *timed(model, documents, way), n_documents=len(documents))
+
+
+def way_of(client):
+    """The way to measure documents on the workers of a client."""
+    return cluster.Cluster(partial(_same, client))
 
 
 def _same(x):
@@ -174,7 +179,7 @@ def measure_memory(most):
     print("documents   seconds   peak of the client, MB   of the workers, MB")
     with contextlib.ExitStack() as stack, blas.one_thread_of_blas():
         client = cluster._started(2, stack)
-        with executor.use(cluster.Cluster(partial(_same, client))):
+        with executor.use(way_of(client)):
             n = 100
             while n <= most:
                 begin = time.monotonic()

@@ -36,6 +36,7 @@ from .single import Failure
 
 MOST = 8  # processes
 QUICK, READING, SHARING = range(3)  # ranks of jobs
+COUNTED = {"documents", "n_pairs"}  # options of what takes seconds: how much is read
 EARLY = 2  # quick jobs of each process before long ones
 
 
@@ -62,10 +63,10 @@ class Done(NamedTuple):
 def every(experiments, model, name, options, out, resume=False, n_processes=1):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
-    Those that read no documents come first, those that share passes last. Prints a line on stdout
-    for each. options: each experiment gets those that it has, and at least as many documents as it
-    needs. n_processes: as many are at work at once; with more than one the model is what the name
-    says.
+    Those that read no documents or pairs come first, those that share passes last. Prints a line
+    on stdout for each. options: each experiment gets those that it has, and at least as many
+    documents as it needs. n_processes: as many are at work at once; with more than one the model is
+    what the name says.
     """
     jobs = []
     for experiment in experiments:
@@ -92,12 +93,12 @@ def function_of(experiment):
 
 
 def _rank(job):
-    """Where a job stands: those that read no documents first, those that share passes last."""
+    """Where a job stands: what reads no documents or pairs first, what shares passes last."""
     experiment = registry.get(job.experiment)
     if experiment.shares_passes:
         return SHARING
-    names = [option.name for option in experiment.options]
-    return READING if "documents" in names else QUICK
+    names = {option.name for option in experiment.options}
+    return READING if names & COUNTED else QUICK
 
 
 def _groups(jobs, n_processes):

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from minitx.interrupt import kept
+from minitx.training.saved import digest_of
 
 from ..machine import files, progress
 from . import executor, passes, together
@@ -94,7 +95,7 @@ class Run:
         content = io.BytesIO()
         state = {f"of_{name}": np.asarray(value) for name, value in sums.items()}
         state |= {"done": np.asarray(done), "key": np.asarray(self.key)}
-        np.savez(content, **state, digest=_digest(state))
+        np.savez(content, **state, digest=digest_of("", state, state.get))
         files.write(path, content.getvalue())
 
     def _restored(self, path, keep, N):
@@ -242,15 +243,6 @@ def _save_all(totals):
         total.save()
 
 
-def _digest(state):
-    """sha256 of all arrays of a state, with their names."""
-    sha256 = hashlib.sha256()
-    for name, x in sorted(state.items()):
-        sha256.update(f"{name} {x.dtype.str} {x.shape}\n".encode())
-        sha256.update(x.tobytes())
-    return sha256.hexdigest()
-
-
 def _intact(path):
     """The arrays of a state; raises ValueError if they are not those that were saved."""
     try:
@@ -260,7 +252,7 @@ def _intact(path):
         digest = state.pop("digest")
     except DAMAGED:
         state = digest = None
-    if state is None or digest != _digest(state):
+    if state is None or digest != digest_of("", state, state.get):
         raise ValueError(f"{path} is damaged; without --resume the run starts from the beginning")
     return state
 

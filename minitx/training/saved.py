@@ -157,7 +157,7 @@ def digest_of(text, names, array_of):
     for name in sorted(names):
         x = array_of(name)
         sha256.update(f"{name} {x.dtype.str} {x.shape}\n".encode())
-        sha256.update(x)
+        sha256.update(np.ascontiguousarray(x))
     return sha256.hexdigest()
 
 

@@ -48,6 +48,13 @@ def produced(out, n):
     return outcomes, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
 
 
+def test_what_reads_documents_or_pairs_comes_behind_what_reads_none():
+    names = "profiles", "circuit", "probe", "patch", "parts", "paths", "attribute", "models"
+    jobs = [many.Job(name, None, MODEL, {}, "", "", False) for name in names]
+    first = "parts", "attribute", "models"
+    assert [job.experiment for job in sorted(jobs, key=many._rank)][:3] == [*first]
+
+
 def test_side_by_side_they_are_the_same_bytes_in_the_same_order(tmp_path, capsys):
     alone, files = produced(tmp_path / "alone", 1)
     said = capsys.readouterr().out

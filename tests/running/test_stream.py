@@ -352,3 +352,12 @@ def test_what_a_killed_run_was_writing_is_removed_with_its_states(tmp_path):
         (tmp_path / name).write_bytes(b"half")
     stream.Run(tmp_path, "test").remove()
     assert [path.name[:7] for path in tmp_path.iterdir()] == ["..other"]
+
+
+def test_states_that_were_written_before_are_still_intact():
+    """Strided, transposed, empty and of text: the digest of each is what it was in 1.0.0."""
+    state = {"of_b": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "key": np.asarray("kéy")}
+    state |= {"done": np.asarray(3), "of_a": np.zeros((0, 2), bool)}
+    state |= {"of_t": np.arange(6).reshape(2, 3).T[::2]}
+    known = "8b23d7ca41fba4a9487cd65cd0507efa4073ebd81e186784f2f8e67dcfe0436a"
+    assert stream.digest_of("", state, state.get) == known
