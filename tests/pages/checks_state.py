@@ -164,6 +164,7 @@ def test_the_difference_of_guesses_is_one_list_of_signed_numbers(open_page, besi
         y = minitx.run(model, text, "logits")["logits"][0, 3].astype(float)
         p.append(np.exp(y - y.max()) / np.exp(y - y.max()).sum())
     best = [{*row.argsort()[-5:].tolist()} for row in p]
+    expect(page.locator("#guesses .hint")).to_contain_text("not among the five likeliest")
     rows = page.locator(".changed-guesses tr").all()[1:]
     assert len(rows) == len(best[0] | best[1])
     said = {row.locator("td").first.text_content(): row for row in rows}

@@ -116,6 +116,7 @@ function writeHead(id, view) {
   if (figure.hidden) return;
   figure.classList.toggle("large", isLarge);
   figure.classList.toggle("off", ABOUT_HEAD.includes(id) && isOff(state.head));
+  Object.assign(figure.querySelector("h2").dataset, {off: say("(off)")});
   figure.querySelector("h2").textContent = view.title();
   figure.querySelector(".hint").innerHTML = (figure.classList.contains("off")
     ? say`<b>${nameOf(state.head)} is ${OFF}.</b> ` : "") + view.hint();

@@ -17,7 +17,7 @@ function changedGuesses() {
   const lists = d3.range(2).map(n => within(n, () => ({title: lead(shownToken()).textContent, all: made.classes ? classGuesses() : guessesAt(shownToken())})));
   const pieces = [...new Set([1, 0].flatMap(n => lists[n].all.map(({piece}) => piece)))];
   const rows = pieces.map(piece => ({piece, ends: lists.map(({all}) => endsOf(piece, all))})), most = d3.max(rows, ({ends}) => d3.max(ends.flat()));
-  const table = make("table", {className: "changed-guesses"}), head = make("tr"), [before, after] = page.runs.map(run => short(run.name, 16));
+  const table = make("table", {className: "changed-guesses"}), head = make("tr"), [before, after] = page.runs.map(run => short(say(run.name), 16));
   head.append(...["", before, after, say("change in points"), ""].map(textContent => make(textContent ? "th" : "td", {textContent}, textContent ? {scope: "col"} : {})));
   table.append(head, ...rows.map(({piece, ends}) => changedRow(piece, ends, most)));
   const titles = [...new Set(lists.map(({title}) => title))].join(" | ");
@@ -83,8 +83,9 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   const inText = isCausal() ? say("next in the text") : say("in the text");
   const outputs = isDifference() ? page.runs.map((_, n) => within(n, () => made)) : [made];
   const runs = outputs.map(of => [of, partners(of.labels, made.labels)]);
-  const names = isDifference() ? page.runs.map(run => run.name) : [say("best guess")];
-  const columns = [[say("token"), 1], ...names.map(name => [name, 2]), [isDifference() ? say`${inText}: change` : inText, 2]];
+  const names = isDifference() ? page.runs.map(run => say(run.name)) : [say("best guess")];
+  const each = names.map(name => [name, 2]), first = [say("token"), 1];  // of a difference the change comes first: a telephone shows it, too
+  const columns = isDifference() ? [first, [say`${inText}: change`, 2], ...each] : [first, ...each, [inText, 2]];
   head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
   const told = toldRows(runs), isAll = state.rows === "all" || made.labels.length - told.length < FEW;
   const numbers = isAll ? d3.range(made.labels.length) : told;
@@ -140,13 +141,13 @@ function changeOf(own, [before, after]) {  // of the probability of the text's t
 function guessRow(n, runs) {  // runs: [[run, the numbers of these tokens in its text], ...]
   const token = tokenOf(n), own = made.own[n], row = make("tr", {onclick: () => set({token, side: "query"})});
   const cell = (textContent, className = "") => make("td", {textContent, className});
-  row.append(cell(`${made.labels[n]} (${n})`));
-  const there = runs.map(([run, numbers]) => [run, numbers[n]]);
+  const there = runs.map(([run, numbers]) => [run, numbers[n]]), ofText = cell(own ?? "–");
+  row.append(cell(`${made.labels[n]} (${n})`), ...(isDifference() ? [ofText, changeOf(own, there)] : []));
   for (const [run, place] of there) {
     const {piece, p} = place < 0 ? {piece: "–"} : guessesAt(place, run.guesses, run.pieces)[0];
     row.append(cell(piece, piece === own ? "right" : ""), cell(place < 0 ? "" : percent(p)));
   }
-  row.append(cell(own ?? "–"), isDifference() ? changeOf(own, there) : cell(own === null ? "" : actualAt(...there[0], own)));
+  if (!isDifference()) row.append(ofText, cell(own === null ? "" : actualAt(...there[0], own)));
   row.setAttribute("aria-selected", isChosenToken(n));
   row.classList.toggle("shown", state.token === null && n === shownToken());
   row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;

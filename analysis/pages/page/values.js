@@ -22,7 +22,7 @@ function bars(width) {
   const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4};
   return plot({
     width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 32, marginBottom: 84, marginRight: 8,
-    x: {domain: [-0.6, S - 0.4], label: null}, y: {label: say("↑ length of the value"), ticks: 4},
+    x: {domain: [-0.6, S - 0.4], label: null}, y: {label: say("↑ length of the value"), ticks: 4, domain: [0, 1.1 * d3.max(rows, d => d.length)]},
     marks: [Plot.rectY(rows, {...ends, y: "length", fill: palette.line}),
             Plot.rectY(rows, {...ends, y: "taken", fill: palette.bar}),
             ...numbersAbove(rows, step),

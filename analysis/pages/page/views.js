@@ -82,12 +82,13 @@ const VIEWS = {
     hint: columnsHint},
   guesses: {
     title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side", "rows"], isText: true,
-    hint: () => data.picture ? say("How likely the model finds each class for the whole picture.")
+    hint: () => (isDifference() ? say("Changes are in percentage points. “<” stands for a token that is not among the five likeliest of a run, and so has no more than the last of them. ") : "") +
+      (data.picture ? say("How likely the model finds each class for the whole picture.")
       : made.classes ? say("How likely the model finds each class for the whole text.")
       : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
         say("bold, with a ✓.")
       : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
-        say("are that token. Write a mask into the text to make it guess.")},
+        say("are that token. Write a mask into the text to make it guess."))},
   profile: {
     title: () => say`${nameOf(state.head)}: relative positions`, depends: CHOICE, isSingle: true,
     draw: width => data.picture ? gridOffsets(width) : offsets(width),

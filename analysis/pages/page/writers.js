@@ -92,7 +92,7 @@ function ofLogit() {  // how much of the logit the parts are, which is to be kno
 function partsChanged() {  // of a difference: what each part writes more, or less, towards the guess in the second run
   const [before, after] = d3.range(2).map(n => within(n, () => ({guess: guessed(), parts: partsOfGuess()})));
   if (!before.parts || !after.parts || before.parts.length !== after.parts.length) return [];
-  const title = say`“${page.runs[1].name}” less “${page.runs[0].name}”:`;
+  const title = say`“${say(page.runs[1].name)}” less “${say(page.runs[0].name)}”:`;
   if (before.guess !== after.guess) return [line(title, say`the guesses are not the same, “${before.guess}” and “${after.guess}”, so their parts are not subtracted.`)];
   const each = after.parts.map((d, n) => ({...d, x: d.x - before.parts[n].x, isClear: d.isClear || before.parts[n].isClear}));
   const isOwn = d => EMBEDDINGS.includes(d.name), all = [together("embedding", -1, each.filter(isOwn)), ...each.filter(d => !isOwn(d))];
