@@ -550,8 +550,9 @@ def test_the_command_sets_one_blas_thread_unless_told_otherwise(monkeypatch):
         "main(['run', 'predict', 'no-model']); "
         "print(threads.count(), os.environ['OPENBLAS_NUM_THREADS'])"
     )
-    # conftest.py sets the variable, here and thereby in the processes that are started
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    # conftest.py sets the first one, here and thereby in the processes that are started
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     for environment, expected in (({}, "1 1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2 2")):
         process = execute([sys.executable, "-c", code], environment)
         assert process.stdout.strip() == expected, process.stderr

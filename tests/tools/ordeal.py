@@ -196,7 +196,7 @@ def attempt(path, stages):
     fault = _run(model, stages)
     stages.append("encode")
     reader = model if model.encoder is None else model.encoder
-    for own in (reader, model):
+    for own in (model, reader):  # the reader last: its tokens are what `encode` takes
         if _has_tokenizer(own.tokenizer):
             ids = own.tokenizer.encode(TEXT)
             own.tokenizer.decode(ids)
