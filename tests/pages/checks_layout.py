@@ -170,6 +170,19 @@ def test_axe_has_no_complaint_of_the_live_page(live, width, dark):
     assert faults == {}
 
 
+def test_axe_has_no_complaint_of_a_difference_with_its_python(live):
+    """And every view open; an empty picture of a mask had no name."""
+    page = live(1280, 800, OFF.replace("run=1", "run=difference&token=3"))
+    expect(page.locator("#live-status")).to_contain_text("Changed: L0H1 off")
+    page.locator("#live-python").click()
+    expect(page.locator("#live-code")).to_be_visible()
+    page.evaluate("document.querySelectorAll('main details').forEach(x => { x.open = true })")
+    page.evaluate("minitx.drawAll()")
+    settle(page)
+    report = Axe().run(page).response
+    assert {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]} == {}
+
+
 # folded views
 
 

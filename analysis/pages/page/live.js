@@ -279,7 +279,7 @@ function mask({name, label, options: {families, meanings}, box}) {
                                   onchange: () => put({meaning: meaning.value})});
   fill(family, [["", say("none")], ...Object.keys(families).map(name => [name, name])], "");
   fill(meaning, Object.entries(meanings).map(([name, [label]]) => [name, label]), "weights");
-  const values = make("span", {id: "live-values"}), curve = make("div", {id: "live-curve", role: "img"});
+  const values = make("span", {id: "live-values"}), curve = make("div", {id: "live-curve"});
   box.append(family, values, meaning, curve);
   return () => {
     const mask = wish.changes[name], parameters = families[mask?.family] ?? {};
@@ -313,6 +313,7 @@ function parameter(name, [value, min, max]) {
 function writeCurve() {  // the mask by distance, a line for each head where they differ
   const curve = wish.changes.mask && shown.live.curve;
   by("curve").replaceChildren();
+  if (!curve) by("curve").removeAttribute("role");
   if (!curve) return;
   const points = curve.flatMap((values, head) => values.map((value, distance) => ({value, distance, head})));
   const style = getComputedStyle(document.documentElement);
@@ -322,6 +323,7 @@ function writeCurve() {  // the mask by distance, a line for each head where the
     x: {label: say("distance (tokens) →"), ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
     marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--bar")})]}));
   by("curve").firstChild.setAttribute("aria-hidden", "true");  // what it shows is the name of its box
+  by("curve").role = "img";
   by("curve").ariaLabel = say`Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
 }
 
