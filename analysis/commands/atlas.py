@@ -39,7 +39,7 @@ NEAR = (
 
 def declare(commands):
     """Its flags."""
-    about = "every head as a scatter of the queries and keys of hundreds of sentences"
+    about = "a page with the queries and keys of hundreds of sentences as points, head by head"
     command = flags.command(commands, "atlas", run, about, "MODEL")
     about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (sample)"
     command.add_argument("--text", default="sample", metavar="FILE", help=about)

@@ -6,20 +6,26 @@ Each is `minitx run` with its name, and `attribute` also takes its text as an ar
 from ..contract import options, registry
 from . import flags, run
 
-NAMES = "attribute", "heads", "patch", "paths", "circuit"
+NAMES = {
+    "attribute": "how much each head, MLP and bias adds to the logit of a prediction",
+    "heads": "which heads find what followed an earlier occurrence of the same word",
+    "patch": "which head, copied from one text into another, restores the answer",
+    "paths": "which heads write the answer, and which earlier heads influence them",
+    "circuit": "a few edges between components that are sufficient for the answer",
+}
 
 
 def declare(commands):
     """A command for each of these experiments."""
-    for name in NAMES:
+    for name, about in NAMES.items():
         experiment = registry.EXPERIMENTS.get(name)
         if experiment is None:  # the registry holds others
             continue
         function = attribute if name == "attribute" else run.run
-        command = flags.command(commands, name, function, experiment.question, "MODEL")
+        command = flags.command(commands, name, function, about, "MODEL")
         if function is attribute:
-            about = f"{options.ITSELF}; the same as --prompt (random words)"
-            command.add_argument("text", nargs="?", metavar="TEXT", help=about)
+            text = f"{options.ITSELF}; the same as --prompt (random words)"
+            command.add_argument("text", nargs="?", metavar="TEXT", help=text)
         run.of_run(command, experiment)
 
 

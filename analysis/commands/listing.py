@@ -10,7 +10,7 @@ from . import flags
 
 def declare(commands):
     """Its flags."""
-    command = flags.command(commands, "list", run, "experiments and models")
+    command = flags.command(commands, "list", run, "list experiments and models")
     flags.in_json(command)
 
 

@@ -8,7 +8,7 @@ from . import every_experiment, inputs, output
 
 def declare(commands):
     """Its flags."""
-    about = "every experiment on one model, on one page"
+    about = "a page with every experiment on one model"
     command = every_experiment.declare(commands, "report", run, about)
     about = f"for every experiment that plots a sentence: {options.ITSELF}"
     command.add_argument("--sentence", help=about)

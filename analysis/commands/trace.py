@@ -16,7 +16,7 @@ from . import flags, inputs, output
 
 def declare(commands):
     """Its flags."""
-    about = "every activation of one forward pass"
+    about = "list every activation of one forward pass"
     command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
     about = "only these, joined by commas: q,k,pattern.L3 (all)"
     command.add_argument("--keep", metavar="POINTS", help=about)

@@ -119,8 +119,8 @@ def commands():
         words = ["minitx", name, *_arguments(commands.choices[name])]
         if name not in component.NAMES:
             rows.append(f"| `{' '.join(words)}` | {about.help} |")
-        elif name == component.NAMES[0]:
-            short = ", ".join(f"`{other}`" for other in component.NAMES[1:])
+        elif name == next(iter(component.NAMES)):
+            short = ", ".join(f"`{other}`" for other in [*component.NAMES][1:])
             which = "which component a prediction comes from; the same files as `run`"
             rows.append(f"| `{' '.join(words)}`, {short} | {which} |")
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
