@@ -5,6 +5,8 @@ import numpy as np
 from ..machine.language import filled, label, translated
 from . import nothing
 
+ENDS = ["from", "to"]  # labels of an interval
+
 
 def words(value, digits=3):
     """A value as text: floats with this many digits, lists with commas, a dash for None.
@@ -21,11 +23,19 @@ def words(value, digits=3):
 
 
 def labelled(number):
-    """The value of a headline number as text, the entries of a list behind their names."""
+    """The value of a headline number as text, the entries of a list behind their names.
+
+    >>> labelled({"labels": ["L0H0", "L0H1"], "value": [2, 0.5]})
+    'L0H0: 2, L0H1: 0.5'
+    >>> labelled({"labels": ["from", "to"], "value": [0.25, 0.5]})
+    '0.25 to 0.5'
+    """
     if "labels" not in number:
         return words(number["value"])
-    entries = zip(number["labels"], number["value"])
-    return ", ".join(f"{label(str(name))} {words(value)}" for name, value in entries)
+    labels, values = [*map(str, number["labels"])], [*map(words, number["value"])]
+    if labels == ENDS:
+        return translated(" to ").join(values)
+    return ", ".join(f"{label(name)}: {value}" for name, value in zip(labels, values))
 
 
 def sentence(answer):

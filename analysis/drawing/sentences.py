@@ -30,6 +30,7 @@ FUNCTIONS = {  # of a value, by the word that stands behind it: {gain.minus:.2f}
     "minus": np.negative,
     "percent": lambda x: 100 * x,
 }
+MINUS_NOTHING = re.compile(r"^-(0(\.0+)?%?)$")  # a number that is rounded to 0 from below
 SIGNS = {  # of what is compared
     ">": operator.gt,
     ">=": operator.ge,
@@ -197,7 +198,10 @@ def words(value, spec=""):
     if spec == "offset":
         return draw.offset(int(value))
     value = np.asarray(value).item()
-    return language.label(value) if isinstance(value, str) and not spec else format(value, spec)
+    if isinstance(value, str) and not spec:
+        return language.label(value)
+    text = format(value, spec)
+    return text if "+" in spec else MINUS_NOTHING.sub(r"\1", text)
 
 
 def tell(piece, names):

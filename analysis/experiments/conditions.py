@@ -370,11 +370,13 @@ register(
     says=When(
         "n_directed",
         [
-            "{n_directed} of {directed.size} heads have a direction.",
-            " At least {KEPT:.0%} of the attention stays on: ",
-            Rows("{conditions} {n_kept} (heads shuffled: up to {n_kept_null:.0f})", first=1),
+            "{n_directed} of {directed.size} heads have a direction; ",
+            f"{{n_kept[{REPEATED}]}} of these keep at least {{KEPT:.0%}} of the attention to their "
+            "offset when one word is repeated (heads shuffled: up to "
+            f"{{n_kept_null[{REPEATED}]:.0f}}). As many under each condition: ",
+            Rows("{conditions}: {n_kept} (heads shuffled: up to {n_kept_null:.0f})", first=1),
             ". Built on: ",
-            Rows("{kinds} {n_by_kind}", where="n_by_kind", join=", "),
+            Rows("{kinds}: {n_by_kind}", where="n_by_kind", join=", "),
             ". Attention at the offset, and the peak of the scores there as a share of the peak on "
             "the text, for {conditions}: {sharpest}.",
             heads.describe_strengths,

@@ -243,8 +243,13 @@ register(
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),
     says=[
-        "The positions of the {MOVED[move]} of one layer are moved by s tokens. Heads that "
-        "attended to offset o, counted at each shift: ",
+        When(
+            "n_cells",
+            "With the positions of the {MOVED[move]} of one layer moved by s tokens, attention "
+            "goes exactly where expected in {n_exact} of {n_cells} cells, a head and a shift each "
+            "(offsets shuffled over the shifts: in at most {n_exact_null:.0f}). ",
+        ),
+        "Heads that attended to offset o, counted at each shift: ",
         Rows(
             "layer {layers}: {layer_n_exact} of {layer_n_cells} exactly at {EXPECTED[move]}, "
             "slope {layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved "
@@ -252,8 +257,8 @@ register(
             where="layer_n_cells",
             none="no head has a direction",
         ),
-        ". With attended offsets shuffled over the shifts: at most {n_exact_null:.0f} of {n_cells} "
-        "exact, slopes within {slope_null:.2f}; with keys in {n_orders} random orders of "
+        ". With attended offsets shuffled over the shifts slopes are within {slope_null:.2f}; with "
+        "keys in {n_orders} random orders of "
         "positions, at least half of the cells are exact in {n_orders_follow} of them, at most "
         "{most_in_orders} in any.",
         When(

@@ -531,7 +531,11 @@ register(
     says=[
         "{pieces.size} ",
         When("words", "words", "tokens"),
-        ", {c.size} heads. ",
+        ", {c.size} heads; in ",
+        joint_summary.of_heads("closer"),
+        " the most attended keys come closer, with shuffled keys in up to ",
+        joint_summary.of_heads("closer_null"),
+        " heads. ",
         joint_summary.closer,
         When("note_range", [" ", _joint_space_note.SAYS]),
         When(

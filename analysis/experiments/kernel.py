@@ -23,6 +23,7 @@ NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
 SHUFFLES = 20  # of the query positions
 MOST = 0.9  # of the heads with a direction, from which the answer is yes
+SIDE_BY_SIDE = 4  # charts
 # nats by which a kernel's peak has to exceed its median: a key there gets a tenth more attention
 LEAST = verdict.MARGIN
 FLAT = NEAR + 1  # the lag of a kernel without such a peak: no attention is there
@@ -131,16 +132,18 @@ def _by_chance(model, by_place, r, seed):
 
 def plot(r):
     """A chart for each head: its kernel, what its mechanism gives, and its attention."""
-    L, H = r["kernel"].shape[:2]
-    figure = draw.figure(2.6 * H + 0.8, 1.7 * L + 0.9)
-    grid = figure.subplots(L, H, squeeze=False, sharex=True)
-    for layer, head in np.ndindex(L, H):
-        _draw_head(grid[layer, head], r, layer, head)
-    for axes in grid[-1]:
+    pairs = [*np.ndindex(r["kernel"].shape[:2])]
+    rows = -(-len(pairs) // SIDE_BY_SIDE)
+    figure = draw.figure(12.5, 2.1 * rows + 0.6)
+    grid = figure.subplots(rows, SIDE_BY_SIDE, squeeze=False)
+    for axes, pair in zip(grid.flat, pairs):
+        _draw_head(axes, r, *pair)
         axes.set_xlabel("lag (tokens, + right)")
+    for axes in grid.flat[len(pairs) :]:
+        axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel("mean score")
-    figure.legend(handles=_samples(r), loc="outside lower center", ncols=3)
+    figure.legend(handles=_samples(r), loc="outside upper center", ncols=3)
     return figure
 
 

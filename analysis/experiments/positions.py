@@ -170,6 +170,11 @@ def read_for_words(r):
     return f"{n} document{'' if n == 1 else 's'}"
 
 
+def longest(r):
+    """The longest period in tokens that a peak may have."""
+    return r["T"] / r["lowest"]
+
+
 def named_rows(r):
     """', rows 0 to 127', where these are not all."""
     return "" if r["T"] == r["rows"] else f", rows {r['first_row']} to {r['last_row']}"
@@ -325,10 +330,10 @@ register(
             no null: only those above it are listed
     """,
     answer=Asks(
-        "amplitude of the table's highest peak from {lowest} cycles in {T} tokens{named_rows}, and "
-        "its rise from slower waves (a ratio)",
+        "amplitude of the table's highest peak with a period of {longest:.3g} tokens or "
+        "less{named_rows}, and its rise from slower waves (a ratio)",
         value=[
-            When("peak_at", "height {peak:.2f} at {peak_at} cycles", "0 peaks"),
+            When("peak_at", "height {peak:.2f} at {peak_period:.3g} tokens", "0 peaks"),
             ", rise {rise:.2f}",
         ],
         chance="height {peak_null:.2f}, rise {rise_null:.2f}",
@@ -339,16 +344,16 @@ register(
             "T != rows",
             "Rows {first_row} to {last_row} of {rows} alone, as a table of {T} rows. ",
         ),
-        "The highest peak of {lowest} cycles or more is {peak:.3g}",
-        When("peak_at", ", at {peak_at} cycles (a period of {peak_period:.3g} tokens)"),
+        "The highest peak with a period of {longest:.3g} tokens or less is {peak:.3g}",
+        When("peak_at", ", at {peak_period:.3g} tokens ({peak_at} cycles)"),
         ": ",
         When("peak > peak_null", "above", "not above"),
         " the {peak_null:.3g} that 99 % of the peaks of shuffled rows do not reach. ",
         RISE,
         " {n_single} of the {columns} columns have half of their power or more at one frequency "
-        "each (shuffled rows: {n_single_null:.0f} at most), {n_slow} of these below {lowest} "
-        "cycles. The largest amplitude of all is {amplitude:.3g}, at frequency "
-        "{frequency_of_largest} (shuffled rows: {amplitude_null:.3g}).",
+        "each (shuffled rows: {n_single_null:.0f} at most), {n_slow} of these slower. The largest "
+        "amplitude of all is {amplitude:.3g}, at a period of {period_of_largest:.3g} tokens "
+        "(shuffled rows: {amplitude_null:.3g}).",
         When(
             "words_documents",
             [

@@ -220,10 +220,10 @@ register(
     ),
     says=When(
         "truth_rank",
-        "The top prediction at each position; where it is wrong, the true token follows in "
-        "brackets: {first_guesses}. It is right at {first:.0%} of the positions (always the most "
-        "frequent token: {first_null:.0%}), and the loss of the true token is {loss:.2f} nats on "
-        "average (token frequencies: {loss_null:.2f}).",
+        "The top prediction is right at {first:.0%} of {truth_rank.size} positions (always the "
+        "most frequent token: {first_null:.0%}), and the loss of the true token is {loss:.2f} nats "
+        "on average (token frequencies: {loss_null:.2f}). The top prediction at each position; "
+        "where it is wrong, the true token follows in brackets: {first_guesses}.",
         "Predictions for each mask: {likeliest}. The top prediction has a probability of "
         "{certainty:.2f} on average (the most frequent token: {certainty_null:.2f} of the text).",
     ),

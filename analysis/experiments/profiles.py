@@ -534,8 +534,8 @@ register(
     says=[
         "{n_directed} of {directed.size} heads have a direction: {maths.DIRECTION}.",
         heads.describe_strengths,
-        " Of those with a direction {steady_directed:.0%} keep to one cluster in at least "
-        "{STEADY:.0%} of the {documents} documents (assigned to heads at random: up to "
+        " Of the {n_directed} with a direction {steady_directed:.0%} keep to one cluster in at "
+        "least {STEADY:.0%} of the {documents} documents (assigned to heads at random: up to "
         "{steady_directed_null:.0%}), {offset_shuffled:.0%} keep their offset when the words are "
         "shuffled (shuffled heads: up to {offset_shuffled_null:.0%}), {offset_repeated:.0%} when "
         "one word is repeated everywhere (up to {offset_repeated_null:.0%}), and "

@@ -144,6 +144,21 @@ def apart(r):
     return 1 + int(r["fillers"])
 
 
+def n_follow(r, table="learned"):
+    """How many heads with a direction attend as many words away with a table."""
+    return np.count_nonzero(r[f"follows_{table}"] & r["directed"])
+
+
+def n_fresh(r):
+    """As many with the random table."""
+    return n_follow(r, "fresh")
+
+
+def n_kept(r):
+    """As many with the old table."""
+    return n_follow(r, "kept")
+
+
 def plot(r):
     """Attention by offset of the heads with a direction, in plain and in spread documents."""
     pairs = np.argwhere(r["directed"])
@@ -201,19 +216,18 @@ register(
         fact fillers: unknown tokens after every word
     """,
     answer=Asks(
-        "share of heads with a direction that attend {apart} times as far after the table was "
-        "relearned",
-        value="{follow:.0%}",
-        chance="{follow_null:.0%}, random table",
+        "heads with a direction that attend {apart} times as far after the table was relearned",
+        value="{n_follow} of {n_directed}",
+        chance="{n_fresh}, random table",
         rule=Of("follow", enough=FOLLOWS),
         without=Without("n_directed", "0 heads with a direction", "0 heads"),
     ),
     says="With {fillers} fillers after every word and a position table relearned for {steps} "
-    "steps, {follow:.0%} of the {n_directed} heads with a direction attend {apart} times as far "
-    "({follow_null:.0%} with the random table before it learned, {follow_kept:.0%} with the old "
-    "table); the key there gets {weight:.2f} of their attention ({weight_null:.2f} and "
-    "{weight_kept:.2f}). The loss of hidden words on held-out documents goes from {loss_null:.2f} "
-    "to {loss:.2f} nats; with the old table it is {loss_kept:.2f}.",
+    "steps, {n_follow} of the {n_directed} heads with a direction attend {apart} times as far "
+    "({n_fresh} with the random table before it learned, {n_kept} with the old table). The key "
+    "there gets {weight:.2f} of their attention ({weight_null:.2f} and {weight_kept:.2f}). The "
+    "loss of hidden words on held-out documents goes from {loss_null:.2f} to {loss:.2f} nats; with "
+    "the old table it is {loss_kept:.2f}.",
     per_head=("weight_at_learned", "weight_at_kept"),
     least_documents=2,
 )

@@ -410,7 +410,7 @@ register(
             no null: {OF_LOSS}
         nearer: share of tokens whose features without positions are nearer to their own with
             positions than another token's are
-            null: chance
+            null: one of two tokens at random
         fact cosine_interval by from, to: 95 % bootstrap interval of the mean cosine at zero
         cosine_across: mean cosine of tokens of different documents, positions kept
             no null: it is one itself, of features that share no text

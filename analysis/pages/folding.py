@@ -38,7 +38,7 @@ def cut(svg):
     between = bands[shown - 1][1], bands[shown][0]
     n_folded = sum(row[2] for row in bands[shown:])
     size = map(float, SIZE.search(svg).groups())
-    return Cut(*size, widest_gap(svg, *between), n_folded)
+    return Cut(*size, widest_gap(svg, lowest_text(svg, *between), between[1]), n_folded)
 
 
 def panels(svg):
@@ -66,10 +66,23 @@ def rows(frames):
     return bands
 
 
+def lowest_text(svg, bottom, top):
+    """How far down the panels above go, with their labels and legends, before the next row."""
+    ys = [bottom]
+    for panel in re.split(r'(?=<g id="axes_\d+">)', svg)[1:]:
+        if all(end <= bottom for end in panels(panel).values()):
+            ys += [y for y in baselines(panel) if y < top]
+    return max(ys)
+
+
+def baselines(svg):
+    """Heights of all texts."""
+    return [float(y or other) for y, other in TEXT.findall(svg)]
+
+
 def widest_gap(svg, bottom, top):
     """A place in the widest gap between the baselines of texts below a row and above the next."""
-    ys = sorted(float(y or other) for y, other in TEXT.findall(svg))
-    lines = [bottom, *(y for y in ys if bottom < y < top), top]
+    lines = [bottom, *sorted(y for y in baselines(svg) if bottom < y < top), top]
     gaps = [(below - above, above, below) for above, below in pairwise(lines)]
     _, above, below = max(gaps)
     return above + 0.4 * (below - above)  # letters stand above their baseline

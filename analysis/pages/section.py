@@ -17,6 +17,7 @@ IN_DARK = (
     "In a dark page light and dark of a figure are exchanged: what is dark on paper is bright here."
 )
 LONG = 3  # entries from which a list is a table
+ACROSS = 6  # entries, at most, that are its columns
 
 
 def section(experiment, name, outcome, seconds):
@@ -27,7 +28,7 @@ def section(experiment, name, outcome, seconds):
     else:
         body = _figure(experiment, outcome) + _notes(outcome)
         body += _says(outcome.says, link) + _by_head(experiment, outcome)
-        body += _numbers(outcome.headline, link)
+        body += _numbers(_in_percent(experiment, outcome.headline), link)
         body += _reading(experiment, link)
     body = f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}"
     title = escape(translated(experiment.question))
@@ -110,10 +111,36 @@ def _by_head(experiment, outcome):
     return parts.fold(title, parts.table(columns, rows, "sorts"))
 
 
+def _in_percent(experiment, headline):
+    """The headline numbers, those that are shares as texts in percent.
+
+    A share is what its meaning begins with; "1" would be read as a number of heads.
+    """
+    names = {number.name for number in experiment.numbers if number.means.startswith("share")}
+    return {name: _percent(x) if name in names else x for name, x in headline.items()}
+
+
+def _percent(number):
+    """A headline number whose value and null are texts in percent."""
+    return number | {name: _times_100(number[name]) for name in ("value", "null") if name in number}
+
+
+def _times_100(value):
+    """A share, or a list of shares, in percent.
+
+    >>> _times_100([1.0, 0.0625])
+    ['100%', '6.25%']
+    """
+    if isinstance(value, list):
+        return [*map(_times_100, value)]
+    return f"{wording.words(100 * value)}%" if isinstance(value, int | float) else value
+
+
 def _numbers(headline, link):
     """Tables of the headline numbers, each beside its null: the first few, and the others.
 
-    Lists whose entries have the same labels are one table that sorts, a column each.
+    Lists whose entries have the same labels are one table: of a few entries a column for each
+    entry, of many one that sorts, a column for each list.
     """
     lists = {}
     for number in headline.values():
@@ -140,7 +167,36 @@ def _folded(rows):
 
 
 def _lists(labels, numbers, link):
-    """One table of lists with the same labels, a row for each; what the columns mean above it."""
+    """One table of lists with the same labels."""
+    shown = ", ".join(escape(label(str(name))) for name in labels[:2])
+    title = filled(
+        "{labels}, …: {numbers} each", labels=shown, numbers=count(len(numbers), "number")
+    )
+    table = (
+        _across(labels, numbers, link) if len(labels) <= ACROSS else _down(labels, numbers, link)
+    )
+    return parts.fold(title, table, "lists")
+
+
+def _across(labels, numbers, link):
+    """A row for each list with what it means, a column for each entry; nulls below the values."""
+    rows = []
+    for number in numbers:
+        meaning, null = link(number["means"]), number.get("null")
+        if null is not None:
+            own = "" if isinstance(null, list) else f": {escape(wording.words(null))}"
+            chance = filled("by chance: {null}", null=number["null_means"])
+            meaning += f'<span class="soft">{link(chance)}{own}</span>'
+        cells = [f"<b>{escape(wording.words(value))}</b>" for value in number["value"]]
+        if isinstance(null, list):
+            below = (f'<span class="soft">{escape(wording.words(x))}</span>' for x in null)
+            cells = [a + b for a, b in zip(cells, below)]
+        rows.append([meaning, *cells])
+    return parts.table(("number", *map(label, map(str, labels))), rows, "across")
+
+
+def _down(labels, numbers, link):
+    """A row for each entry, a column for each list; what the columns mean above it."""
     columns, meanings = {translated("entry"): map(label, map(str, labels))}, ""
     for n, number in enumerate(numbers, 1):
         columns[f"({n})"] = map(wording.words, number["value"])
@@ -154,11 +210,7 @@ def _lists(labels, numbers, link):
             meaning += f'<span class="soft">{link(chance)}{own}</span>'
         meanings += f"<li>{meaning}</li>"
     rows = [[*map(escape, row)] for row in zip(*columns.values())]
-    shown = ", ".join(escape(label(str(name))) for name in labels[:2])
-    title = filled(
-        "{labels}, …: {numbers} each", labels=shown, numbers=count(len(numbers), "number")
-    )
-    return parts.fold(title, f"<ol>{meanings}</ol>{parts.table(columns, rows, 'sorts')}", "lists")
+    return f"<ol>{meanings}</ol>{parts.table(columns, rows, 'sorts')}"
 
 
 def _number(number, link):

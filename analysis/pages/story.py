@@ -172,7 +172,7 @@ SENTENCES = (
         "relearn",
         "With gaps between words and only the table retrained, **{n_follow} of {n_directed}** "
         "heads with a direction look as many words away as before (random table: "
-        "{n_follow_null}).",
+        "{n_fresh}).",
         needs="follows_learned",
         also=True,
     ),
@@ -269,11 +269,6 @@ def n_shifts(r):
     return np.count_nonzero(r["shifts"])
 
 
-def n_follow(r, table="learned"):
-    """How many heads with a direction look as many words away with this position table."""
-    return np.count_nonzero(r[f"follows_{table}"] & r["directed"])
-
-
 NAMED = {
     "least": profiles.LEAST,
     "times": profiles.TIMES,
@@ -284,8 +279,6 @@ NAMED = {
     "random_layer": lambda r: place(r, "random weights, on"),
     "is_each": is_each,
     "n_shifts": n_shifts,
-    "n_follow": n_follow,
-    "n_follow_null": lambda r: n_follow(r, "fresh"),
 }
 
 

@@ -17,6 +17,7 @@ ABOUT = (
     "A claim is tested on every model; a number is compared only with the checkpoint for which it "
     "was published."
 )
+EXACT = 10  # digits of published numbers: all of them
 TITLES = "claim", "verdict", "published", "this run", "chance, or beside it", "criterion"
 
 
@@ -76,8 +77,10 @@ def _cells(row):
     """Cells of one row, in the order of TITLES."""
     verdict = row["verdict"]
     shown = parts.mark(verdict) if verdict in JUDGED else escape(translated(verdict.capitalize()))
-    names = "what", "source", "published", "of", "reason"
-    what, source, published, of, reason = (escape(label(str(row[name]))) for name in names)
+    names = "what", "source", "of", "reason"
+    what, source, of, reason = (escape(label(str(row[name]))) for name in names)
+    value = row["published"]
+    published = escape(words(value, EXACT) if isinstance(value, list) else label(str(value)))
     where = f'{what}<span class="soft">{source}</span>'
     published = f'{published}<span class="soft">{of}</span>'
     ours, null = escape(words(row["ours"], 4)), escape(words(row["null"], 4))

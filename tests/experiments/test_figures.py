@@ -206,6 +206,21 @@ def test_legends_stay_inside_the_figure(deep, name):
     assert (boxes[:, 2:] <= figure.get_size_inches() * draw.SVG_DPI).all()
 
 
+# kernel
+
+
+def test_charts_of_heads_stand_in_rows_that_can_be_read(deep):
+    """Four in a row, each row with its own axis; eight were letters of 7 pixels on a laptop."""
+    figure, all_axes = drawn("kernel", run("kernel", deep, documents=2))
+    assert figure.get_size_inches()[0] == 12.5
+    charts = [axes for axes in all_axes if axes.get_title(loc="left")]
+    places = {round(axes.get_position().x0, 2) for axes in charts}
+    assert len(charts) == 32 and len(places) == 4
+    assert all(axes.get_xlabel() for axes in charts)
+    legend = figure.legends[0].get_window_extent()
+    assert legend.y0 > max(axes.get_window_extent().y1 for axes in charts)
+
+
 # dial
 
 

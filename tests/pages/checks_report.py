@@ -15,15 +15,18 @@ from matplotlib.image import imread
 from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
-from minitx.analysis.contract.numbers import Fact
+from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.pages import sketch, story
 
 SVG = "{http://www.w3.org/2000/svg}"
 MEANS = "a number with a long meaning that goes on and on, number"
 LONG = [Fact(f"n{i}", f"{MEANS} {i}") for i in range(20)]
-BROKEN = """() => {
+LONG += [Number("by_layer", f"{MEANS} by layer", "words shuffled", by="layers")]
+LONG += [Fact("of_layers", f"{MEANS} of layers", by="layers")]
+CELLS = ".numbers td, :is(.sorts, .across) :is(td, th), .answers td"
+BROKEN = """cells => {
   const broken = [];
-  for (const cell of document.querySelectorAll(".numbers td, .sorts :is(td, th), .answers td")) {
+  for (const cell of document.querySelectorAll(cells)) {
     const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     for (let text = texts.nextNode(); text; text = texts.nextNode()) {
       for (const word of text.data.matchAll(/[^\\s-]{1,24}/g)) {
@@ -60,8 +63,10 @@ BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 def listed(model, run):
-    """Has long lists."""
-    return good(model, run) | {f"n{i}": list(range(40)) for i in range(20)}
+    """Has long lists, and two with a number for each layer."""
+    layers = {"layers": np.array([f"layer {n}" for n in range(5)])}
+    layers |= {name: np.arange(5) / 7 for name in ("by_layer", "by_layer_null", "of_layers")}
+    return good(model, run) | layers | {f"n{i}": list(range(40)) for i in range(20)}
 
 
 @pytest.fixture
@@ -91,6 +96,31 @@ def test_letters_of_figures_can_be_read_on_a_laptop(open_page, path):
     heights = [float(size) * scale for size in sizes]
     assert len(heights) > 8
     assert min(heights) >= 11
+
+
+def test_letters_of_figures_can_be_read_on_a_phone(open_page, path):
+    """9 px at least where a figure is 900 points wide, its letters 10; it scrolls in its box."""
+    page = open_page(path, 390, 844)
+    page.locator("#good .whole > summary").click()
+    image = page.locator("#good figure img").first
+    expect(image).to_be_visible()
+    assert image.evaluate("x => x.getBoundingClientRect().width") * 10 / 900 >= 9
+
+
+def test_what_chance_is_stands_on_a_line_of_its_own(open_page, tmp_path, monkeypatch):
+    """Also in the list above a table of many entries, where it followed the meaning unspaced."""
+
+    def listed(model, run):
+        """Has two lists."""
+        values = {"a": np.arange(9.0), "b": np.arange(9.0), "b_null": np.full(9, 9.5)}
+        return good(model, run) | values | {"names": np.array([*"abcdefghi"])}
+
+    numbers = [Fact("a", "the first", by="names"), Number("b", "the second", "none", by="names")]
+    plant(monkeypatch, listed, numbers=numbers)
+    write_report(tmp_path)
+    page = open_page(tmp_path / "index.html")
+    page.get_by_text("a, b, …: 2 numbers each").click()
+    expect(page.locator(".lists li .soft")).to_have_css("display", "block")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -200,7 +230,7 @@ def test_no_value_is_broken_inside_a_word(open_page, path, width):
     """Numbers, heads and short words of the tables stand on one line each."""
     page = open_page(path, width, 900)
     page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
-    assert page.evaluate(BROKEN) == []
+    assert page.evaluate(BROKEN, CELLS) == []
 
 
 @pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # a picture needs a style in Firefox

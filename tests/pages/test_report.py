@@ -133,7 +133,9 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
         stated = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for number in stated["headline"].values():
             assert number["means"] in shown and number.get("null_means", "") in shown
-            values = number["value"] if isinstance(number["value"], list) else [number["value"]]
+            is_share = number["means"].startswith("share")
+            value = section._times_100(number["value"]) if is_share else number["value"]
+            values = value if isinstance(value, list) else [value]
             assert all(wording.words(value) in shown for value in values)
         for ending in (".svg", ".npz", ".json"):
             assert f"{name}{ending}" in page.all("href")
@@ -275,7 +277,7 @@ def test_lists_are_labelled_and_so_are_their_nulls(tmp_path, monkeypatch):
 
     plant(monkeypatch, listed, numbers=[Number("value", "a list", null="chance", by="names")])
     _, page = write_report(tmp_path)
-    assert "<L0H0> 2, L1H1 3<L0H0> 0.5, L1H1 0.25" in page.of("listed")
+    assert "<L0H0>: 2, L1H1: 3<L0H0>: 0.5, L1H1: 0.25" in page.of("listed")
     assert "times the null" not in page.text
 
 
@@ -284,23 +286,60 @@ def test_long_lists_are_tables_whose_columns_sort(tmp_path, monkeypatch):
 
     def listed(model, run):
         """Has lists."""
-        values = {"a": np.arange(4) / 8, "b": np.arange(4.0), "b_null": np.full(4, 9.5)}
-        return good(model, run) | values | {"names": np.array(["L0H0", "L0H1", "L1H0", "<L1H1>"])}
+        values = {"a": np.arange(8) / 8, "b": np.arange(8.0), "b_null": np.full(8, 9.5)}
+        return good(model, run) | values | {"names": np.array(names)}
+
+    names = ["L0H0", "L0H1", "L1H0", "<L1H1>", "L2H0", "L2H1", "L3H0", "L3H1"]
 
     numbers = [
         Fact("a", "the first", by="names"),
         Number("b", "the second", null="none", by="names"),
     ]
-    by_head = lambda r: {"head": r["names"], "offset": ["-1"] * 4}  # noqa: E731
+    by_head = lambda r: {"head": r["names"], "offset": ["-1"] * 8}  # noqa: E731
     plant(monkeypatch, listed, numbers=numbers, by_head=by_head)
     text, page = write_report(tmp_path)
     first, second = re.findall(r'<table class="sorts">(.*?)</table>', text)
     assert Page(f"<table>{first}</table>").text == "headoffset" + "".join(
-        f"{name}-1" for name in ("L0H0", "L0H1", "L1H0", "<L1H1>")
+        f"{name}-1" for name in names
     )
     rows = re.findall(r"<tr><th.*?</tr>", second)
     assert [Page(row).text for row in rows[1:3]] == ["L0H0009.5", "L0H10.12519.5"]
-    assert "Head by head: 4 heads" in page.text and "L0H0, L0H1, …: 2 numbers each" in page.text
+    assert "Head by head: 8 heads" in page.text and "L0H0, L0H1, …: 2 numbers each" in page.text
+
+
+def test_lists_of_few_entries_have_a_column_for_each(tmp_path, monkeypatch):
+    """Their meaning stands in the row; it was a list above columns named (1) and (2)."""
+
+    def listed(model, run):
+        """Has lists."""
+        values = {"a": np.array([1, 2, 3]), "b": np.array([0.5, 0.25, 1.0])}
+        null = {"b_null": np.array([0.125, 0.0, 0.0625])}
+        return good(model, run) | values | null | {"names": np.array(["one", "two", "<three>"])}
+
+    numbers = [
+        Fact("a", "the first", by="names"),
+        Number("b", "share of the second", null="none", by="names"),
+    ]
+    plant(monkeypatch, listed, numbers=numbers)
+    text, _ = write_report(tmp_path)
+    (table,) = re.findall(r'<table class="across">(.*?)</table>', text)
+    assert [Page(row).text for row in re.findall(r"<tr>.*?</tr>", table)] == [
+        "numberonetwo<three>",
+        "the first123",
+        "share of the secondby chance: none50%12.5%25%0%100%6.25%",
+    ]
+
+
+def test_shares_are_percentages(tmp_path, monkeypatch):
+    """A share of all heads was "1", which is a number of heads, too."""
+
+    def shared(model, run):
+        """Has a share."""
+        return good(model, run) | {"value": 1.0, "value_null": 0.5625}
+
+    plant(monkeypatch, shared, numbers=[Number("value", "share of the heads", null="shuffled")])
+    _, page = write_report(tmp_path)
+    assert "share of the headsby chance: shuffled100%56.2%" in page.of("shared")
 
 
 def test_what_a_section_says_at_first_sight_is_forty_words(page):
@@ -494,6 +533,22 @@ def test_of_many_panels_the_first_rows_are_shown():
     assert bands[1][1] < cut.height < bands[2][0]
     assert (cut.width, cut.whole) == (8 * 72, 6 * 72)
     assert folding.cut(drawn_in_rows(6, 1)).n_folded == 1
+
+
+def test_a_legend_stays_with_its_panels():
+    """Below the first row; it stood with the others, behind the summary."""
+    with draw.style():
+        figure = draw.figure(8, 6)
+        above, below = figure.subfigures(2, 1)
+        for n, axes in enumerate([*above.subplots(1, 3), *below.subplots(1, 2)]):
+            axes.plot([0, 1], label=f"line {n}")
+        for axes in above.axes:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.4))
+        svg = draw.svg(figure)
+    heights = folding.baselines("".join(re.findall(r"<text [^>]*>line \d</text>", svg)))
+    cut = folding.cut(svg)
+    assert cut.n_folded == 2 and len(heights) == 3
+    assert max(heights) < cut.height < folding.rows(folding.panels(svg))[1][0]
 
 
 def test_a_colour_bar_and_a_second_axis_are_no_panels():

@@ -50,6 +50,12 @@ def test_pass_and_fail_are_shown_in_words_and_colours_and_the_rest_is_folded():
     assert "minitx published 'a model'" in page.text
 
 
+def test_published_values_of_a_list_stand_without_brackets():
+    page = Page(verdicts.section([row("other checkpoint", published=[111.2409, 712014.3125])], "a"))
+    assert "111.2409, 712014.3125any model" in page.of("published")
+    assert "[111" not in page.text
+
+
 @pytest.mark.parametrize("verdict", ["pass", "other checkpoint"])
 def test_hostile_rows_stay_texts(verdict):
     texts = dict.fromkeys(("reason", "source", "what", "published", "ours", "null"), HOSTILE)

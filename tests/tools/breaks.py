@@ -6536,7 +6536,7 @@ BREAKS = [
     ),
     Break(
         "heads without a direction count among those that follow a table learned anew",
-        "analysis/pages/story.py",
+        "analysis/experiments/relearn.py",
         "np.count_nonzero(r[f'follows_{table}'] & r['directed'])",
         "np.count_nonzero(r[f'follows_{table}'])",
     ),
@@ -6611,5 +6611,27 @@ BREAKS = [
         MANY,
         "names & COUNTED",
         "'documents' in names",
+        "a legend stands behind a summary, without its panels",
+        "analysis/pages/folding.py",
+        "lowest_text(svg, *between)",
+        "between[0]",
+    ),
+    Break(
+        "a share of all heads is shown as 1",
+        "analysis/pages/section.py",
+        "number.means.startswith('share')",
+        "False",
+    ),
+    Break(
+        "lists of few entries are columns named by numbers",
+        "analysis/pages/section.py",
+        "len(labels) <= ACROSS",
+        "False",
+    ),
+    Break(
+        "a number that is rounded to 0 has a minus",
+        "analysis/drawing/sentences.py",
+        "text if '+' in spec else MINUS_NOTHING.sub(r'\\1', text)",
+        "text",
     ),
 ]
