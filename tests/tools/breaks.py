@@ -6611,6 +6611,8 @@ BREAKS = [
         MANY,
         "names & COUNTED",
         "'documents' in names",
+    ),
+    Break(
         "a legend stands behind a summary, without its panels",
         "analysis/pages/folding.py",
         "lowest_text(svg, *between)",
