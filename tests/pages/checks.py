@@ -203,10 +203,13 @@ def test_tokens_are_chosen_in_the_views_too(page, labels):
     position, side = explored.choice(page)
     clicked = position + (T if side == "key" else 0)
     assert np.abs(places[clicked] - places[T + 5]).sum() < 3  # pixels
+    settle(page)  # a view that is not in sight is drawn a little later
     click(explored.names(page, 0).nth(4))
     assert explored.choice(page) == (4, "query")
+    settle(page)
     click(explored.names(page, 1).nth(7))
     assert explored.choice(page) == (7, "key")
+    settle(page)
     page.get_by_label("what it looks at").check()
     click(*explored.cell(page, 9, 2))
     assert explored.choice(page) == (9, "query")
