@@ -1,6 +1,5 @@
 """What a page asks for: a model, a text and changes, checked before any work."""
 
-import math
 from dataclasses import dataclass, fields, replace
 
 from minitx.sampling import Sampling
@@ -106,5 +105,5 @@ def _places(places):
 def _number(name, value, least, most):
     """Raise ValueError unless it is a number from least to most."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not (math.isfinite(value) and least <= value <= most):
+    if not is_number or not least <= value <= most:  # False of NaN
         raise ValueError(f"{name} is {value!r:.80}; wanted a number from {least} to {most}")

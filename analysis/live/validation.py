@@ -1,9 +1,10 @@
 """Values that a page sends: each function checks one kind and says what was wanted."""
 
-import math
 import numbers
+import sys
 
 MOST = 4096  # tokens of a shift, at most, and layers or heads in a list: no model here has more
+LARGEST = sys.float_info.max  # a whole number may be larger, and then is no float
 
 
 def one_of(name, value, choices):
@@ -34,7 +35,7 @@ def finite(name, values):
     check_list(name, values)
     for value in values:
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value):
+        if not is_number or not abs(value) <= LARGEST:  # False of NaN
             raise ValueError(f"{name} are {values!r:.80}; wanted finite numbers")
     return tuple(map(float, values))
 

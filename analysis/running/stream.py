@@ -17,6 +17,7 @@ import re
 import sys
 import time
 import zipfile
+import zlib
 from itertools import islice
 from pathlib import Path
 
@@ -29,8 +30,17 @@ from ..machine import files, progress
 from . import executor, passes, together
 
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
-# what reading a broken .npz or .json raises
-DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, RecursionError, zipfile.BadZipFile)
+# what reading a broken .npz or .json raises; RuntimeError: encrypted, a later zip, or too deep
+DAMAGED = (
+    OSError,
+    EOFError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class Run:

@@ -286,6 +286,7 @@ def test_changes_go_through_json(changes):
         ({"mask": {"meaning": "half"}}, "meaning of a mask is 'half'"),
         ({"mask": {"values": [2]}}, "low of linear is 2; wanted 0 to 1"),
         ({"mask": {"values": [float("nan")]}}, "wanted finite numbers"),
+        ({"mask": {"values": [10**400]}}, "wanted finite numbers"),
         ({"mask": {"values": ["0.5"]}}, "wanted finite numbers"),
         ({"mask": {"values": [0, 0]}}, "2 parameters for linear; it has 1: low"),
         ({"mask": {"null_seed": -1}}, "null_seed is -1"),

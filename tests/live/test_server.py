@@ -304,6 +304,7 @@ def test_whole_words(client):
         ({"hidden": [1], "model": "pair"}, "hidden tokens are those of a masked model"),
         ({"temperature": 11}, "temperature is 11; wanted a number from 0.0 to 10.0"),
         ({"temperature": "1"}, "temperature is '1'"),
+        ({"temperature": 10**400}, "temperature is 1000"),
         ({"top_k": 0}, "top_k is 0; wanted a whole number from 1 to 1000000"),
         ({"top_k": 2.0}, "top_k is 2.0; wanted a whole number"),
         ({"top_p": 0}, "top_p is 0; wanted a number from 0.01 to 1.0"),

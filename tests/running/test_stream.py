@@ -144,6 +144,8 @@ def npy(x):
         lambda raw: b"nonsense",
         lambda raw: npy(np.ones(3)),
         lambda raw: raw.replace(b"key.npy", b"kex.npy"),
+        lambda raw: raw.replace(b"PK\1\2-\3-", b"PK\1\2-\3\xff"),  # of zip version 25.5
+        lambda raw: raw.replace(b"PK\1\2-\3-\0\0", b"PK\1\2-\3-\0\1"),  # encrypted
     ],
 )
 def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
