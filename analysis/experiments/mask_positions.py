@@ -346,7 +346,7 @@ def worth(r):
 
 def _of_worth(r, name):
     """A result as a share of what positions are worth."""
-    return f"{100 * r[name] / worth(r):.0f} %"
+    return f"{100 * r[name] / worth(r):z.0f} %"
 
 
 def gained(r):

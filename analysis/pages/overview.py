@@ -14,6 +14,10 @@ from . import parts, themes
 LEFT_OUT = "left_out", "n_skipped", "skipped"
 TITLES = "Answer", "Question, and what was measured", "This model, and chance", "Figure"
 LONGEST = 60  # letters of a value that stands for an answer
+MEANING = (  # of contract/verdict.py
+    "Partly: more than chance gives, but not everywhere, or not enough for a yes. "
+    "No: no more than chance gives."
+)
 
 
 def answer_of(outcome):
@@ -87,7 +91,7 @@ def tally(runs, more=""):
     lines += [f"{stated} {_counts(of_any)}"] if of_any else []
     lines.append(escape(_left_out(runs)))
     first, *rest = lines
-    first += f' <span class="soft">{translated("No is a result, too.")}</span>'
+    first += f' <span class="soft">{translated(MEANING)}</span>'
     folded = "".join(f'<p class="tally">{line}</p>' for line in rest) + more
     return f'<details class="tally"><summary>{first}</summary>{folded}</details>'
 

@@ -33,9 +33,11 @@ MOST = 8  # numbers of layers below the axis
 TITLE = "How well a linear probe reads a token's position (R²), by layer"
 BARS = {"loss": "trained", "loss_zero": "zero", "loss_null": "random"}  # result: class
 BAR, BETWEEN = 13, 20  # units: how high a bar is, and how far it is to the next
-START, LONGEST = 126, 166  # units: where bars begin, and what the longest has
-OF_HIDDEN = "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess)"
-OF_NEXT = "Perplexity of the next token (log scale from 1, a perfect guess)"
+START, LONGEST = 126, 136  # units: where bars begin, and what the longest has
+OF_HIDDEN = (
+    "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess; line: 95 % interval)"
+)
+OF_NEXT = "Perplexity of the next token (log scale from 1, a perfect guess; line: 95 % interval)"
 
 
 def figure(runs):
@@ -81,6 +83,7 @@ def compared(r):
     xs = f'x1="{START + scale * low:.1f}" x2="{START + scale * high:.1f}"'
     shown += f'<line class="range" {xs} y1="{y}" y2="{y}"/>'
     values = {name: f"{np.exp(r[name]):.3g}" for name in BARS}
+    values["loss_zero"] += f" ({np.exp(r['loss_zero'] - r['loss']):.0f}×)"
     for n, (name, kind) in enumerate(BARS.items()):
         x = START + ends.get(name, scale * r[name]) + 6
         shown += _text(x, TOP + n * BETWEEN + BAR - 2, values[name], f"name {kind}")

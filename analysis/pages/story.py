@@ -322,7 +322,7 @@ def against(topic, outcomes):
     names = ", ".join(map(themes.short, missing))
     if not missing:
         return ""
-    text = "But {n} of the {all} tests of this did not show it: {names}."
+    text = "That need not be large, or used: {n} of the {all} tests here show no effect ({names})."
     return " " + filled(text, n=len(missing), all=len(asked), names=names)
 
 

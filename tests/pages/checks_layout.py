@@ -326,7 +326,7 @@ def test_values_are_told_in_numbers(live):
     page = live(1280, 800, "head=L0H3&token=5")
     label = tokens(page).nth(key).text_content()
     said = (
-        f"Most is taken of “{label}” ({key}): weight {weights[key]:.2f} × length {lengths[key]:.2f}"
+        f"Most is taken of “{label}” ({key}): weight {weights[key]:.3f} × length {lengths[key]:.2f}"
     )
     expect(view(page, "values")).to_contain_text(said)
     expect(view(page, "values")).to_contain_text(f"= {weights[key] * lengths[key]:.2f}.")

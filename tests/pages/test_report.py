@@ -23,7 +23,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry, verdict, wording
 from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.drawing import draw
-from minitx.analysis.pages import folding, parts, passage, report, section, themes
+from minitx.analysis.pages import folding, overview, parts, passage, report, section, themes
 from minitx.analysis.running import many
 from minitx.analysis.texts.formats import sha256
 
@@ -178,8 +178,7 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
         assert f"heads beyond their null {HOSTILE}" in shown
         assert re.search(r"7 of 9 ?\(?chance: 1 of 9", shown)
     assert (
-        "1 question about this model: ◐ Partly 1 No is a result, too.Left out: nothing."
-        in page.text
+        f"1 question about this model: ◐ Partly 1 {overview.MEANING}Left out: nothing." in page.text
     )
     assert text.count('class="mark partly"') == 3
     assert page.text.count("◐ good") == 2  # the list, and a phone's heading

@@ -150,8 +150,8 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
-        "after layer 0). But 2 of the 4 tests of this did not show it: subspace of positions, "
-        "one head shifted."
+        "after layer 0). That need not be large, or used: 2 of the 4 tests here show no effect "
+        "(subspace of positions, one head shifted)."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
@@ -345,7 +345,7 @@ def test_a_picture_shows_the_loss_without_positions_beside_guesses_by_frequency(
     ends = re.search(r'class="range" x1="([\d.]+)" x2="([\d.]+)"', html).groups()
     wanted = sketch.START + unit * np.log([250, 600])
     assert [*map(float, ends)] == pytest.approx(wanted, abs=0.1)
-    said = "with its table: 12; table at zero: 400; guess by frequency: 300"
+    said = "with its table: 12; table at zero: 400 (33×); guess by frequency: 300"
     assert Page(html).tags[2][1]["aria-label"] == said
     assert "Pseudo-perplexity of hidden tokens" in html and 'href="#remove-positions"' in html
     features = outcome({name: WITHOUT[name] for name in ("predicts", "documents")})

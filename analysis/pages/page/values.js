@@ -12,7 +12,7 @@ const valuesOf = width => pair(() => [bars(width), ...mostTaken()]);
 function mostTaken() {  // in numbers: of which key most is taken
   if (!isTaken()) return [];
   const j = d3.greatest(places.key, takenOf), weight = state.token === null ? d3.mean(places.query, i => at(i, j)) : at(state.token, j);
-  const said = say`${quoted(j, "key")}: weight ${weight.toFixed(2)} × length ${lengthOf(j).toFixed(2)} = ${takenOf(j).toFixed(2)}.`;
+  const said = say`${quoted(j, "key")}: weight ${weight.toFixed(3)} × length ${lengthOf(j).toFixed(2)} = ${takenOf(j).toFixed(2)}.`;
   return [make("p", {className: "fact", textContent: (state.token === null ? say("On average most is taken of ") : say("Most is taken of ")) + said})];
 }
 
