@@ -478,8 +478,16 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
         (["run", "shapes", "tiny-roberta", "--sentence", "gone.txt"], "no file 'gone.txt'; wanted"),
         (
             ["run", "profiles", "tiny-roberta", "--text", "The cat sat."],
-            "has 7 tokens, 0 documents of 256 tokens each (2 of them special); wanted at least 1: "
-            "--tokens 9, or a text of 254 tokens or more",
+            "has 8 tokens (2 of them special), 0 documents of 256 tokens each; wanted at least 1: "
+            "--tokens 8, or a text of 256 tokens or more",
+        ),
+        (
+            ["run", "attention", "tiny-roberta", "The cat sat."],
+            "unrecognized arguments: 'The cat sat.'; a text goes to --text: --text 'A dog ran.'",
+        ),
+        (
+            ["run", "shapes", "tiny-roberta", "The cat sat."],
+            "a text goes to --sentence: --sentence 'A dog ran.'",
         ),
         (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
         (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),

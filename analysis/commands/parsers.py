@@ -3,9 +3,12 @@
 import argparse
 import contextlib
 import gettext
+import shlex
 
 from ..machine import language
 from ..machine.language import translated
+
+OF_TEXTS = "text", "sentence"  # flags that take a text
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +24,17 @@ class Parser(argparse.ArgumentParser):
         if options.get("help"):
             options["help"] = translated(options["help"])
         return super().add_argument(*names, **options)
+
+    def parse_args(self, args=None, namespace=None):
+        """The arguments; raises ValueError for a text that stands where none is read."""
+        known, extra = self.parse_known_args(args, namespace)
+        flags = [f"--{name}" for name in OF_TEXTS if hasattr(known, name)]
+        if extra and flags and not any(each.startswith("-") for each in extra):
+            raise ValueError(
+                f"unrecognized arguments: {shlex.join(extra):.200}; a text goes to {flags[0]}: "
+                f"{flags[0]} 'A dog ran.'"
+            )
+        return super().parse_args(args, namespace)
 
 
 @contextlib.contextmanager

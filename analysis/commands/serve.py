@@ -1,6 +1,7 @@
 """`minitx serve`: a live page."""
 
 from ..contract import options
+from ..texts import formats
 from . import flags, inputs
 
 PORT = 8642  # of the live page
@@ -33,6 +34,10 @@ def run(arguments):
     except ImportError as error:
         package = error.name.partition(".")[0]
         raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
+    for name in filter(formats.is_literal, arguments.models):
+        raise ValueError(
+            f"no model {name!r:.80}; a text goes to --text: minitx serve MODEL --text 'A dog ran.'"
+        )
     models = {name: inputs.load(name) for name in arguments.models}
     text = None if arguments.text is None else inputs.text_of(arguments.text)
     kept = runs.Runs(models, attribution=arguments.attribution)

@@ -2,8 +2,8 @@
 
 formats.py finds the documents of a text. `documents` makes full ones: the lines are read one after
 another, joined by line breaks, and cut into documents of T tokens, no padding, special tokens at
-the ends. `texts` gives the documents themselves, each as long as it is. Token ids from a file take
-the place of a text in both.
+the ends; a text given itself is read as it stands. `texts` gives the documents themselves, each as
+long as it is. Token ids from a file take the place of a text in both.
 
 Order: special tokens, tokens of a text, full documents, real ones, checks of options.
 """
@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from . import ids
-from .formats import Record, is_ids, lines, records, shown
+from .formats import Record, is_ids, itself, lines, records, shown
 from .spool import Spool
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
@@ -65,10 +65,17 @@ def bodies(model, text, column="", label=""):
 
 
 def _of_lines(model, text, column):
-    """The tokens of every line of a text, its line break among them, or of every line of ids."""
+    """The tokens of every line of a text, its line break among them, or of every line of ids.
+
+    Of a text given itself all at once, with no line break that it does not have.
+    """
     if is_ids(text):
         for _, body in bodies(model, text, column):
             yield body
+        return
+    whole = None if column else itself(text)
+    if whole is not None:
+        yield model.tokenizer.encode(whole, special=False)
         return
     for line in lines(text, column):
         yield model.tokenizer.encode(line + "\n", special=False)
@@ -175,7 +182,10 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column="", any_
 
 
 def _too_short(full, n, n_tokens, least):
-    """What is said of a text of fewer than n documents: what it has, is to have, and would do."""
+    """What is said of a text of fewer than n documents: what it has, is to have, and would do.
+
+    Its tokens are those that a trace of it has: the special ones are among them, once.
+    """
     n_special = full.T - full.size
     special = f" ({n_special} of them special)" if n_special else ""
     hints = [f"--documents {full.n}"] if full.n > 1 else []  # some experiments need two
@@ -185,10 +195,10 @@ def _too_short(full, n, n_tokens, least):
             fit = f"--documents {fewer} " if fewer < n else ""
             hints.append(f"{fit}--tokens {tokens}")
             break
-    hints.append(f"a text of {n * full.size:,} tokens or more")
+    hints.append(f"a text of {n * full.size + n_special:,} tokens or more")
     return (
-        f"{shown(full.text)} has {n_tokens} tokens, {full.n} documents of {full.T} tokens each"
-        f"{special}; wanted {n if n > 1 else 'at least 1'}: {', or '.join(hints)}"
+        f"{shown(full.text)} has {n_tokens + n_special} tokens{special}, {full.n} documents of "
+        f"{full.T} tokens each; wanted {n if n > 1 else 'at least 1'}: {', or '.join(hints)}"
     )
 
 
@@ -271,8 +281,9 @@ def ends(model, text):
 
 
 def whole_text(text):
-    """The whole of a text, its lines joined by line breaks."""
-    return "\n".join(lines(text))
+    """The whole of a text, its lines joined by line breaks; one given itself as it stands."""
+    whole = itself(text)
+    return "\n".join(lines(text)) if whole is None else whole
 
 
 def _at_least(name, value, least):

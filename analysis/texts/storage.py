@@ -87,6 +87,22 @@ def is_literal(text):
     return not (glob.has_magic(location) and any(glob.iglob(location, recursive=True)))
 
 
+def itself(text):
+    """A text that was given itself, or piped without a line break at its end, as it stands.
+
+    None for any other text, for a sample or columns of one, and for one longer than LONGEST.
+    """
+    named = naming.parsed(text)
+    piped = named.place == "-"
+    if named != naming.Named(named.place) or not (piped or is_literal(text)):
+        return None
+    (path,) = files(text)
+    if path.stat().st_size > LONGEST:
+        return None
+    whole = "".join(line for _, line in decoded(path))
+    return None if piped and whole.endswith("\n") else whole
+
+
 def ends_like_a_file(name):
     """Whether a name has the ending of a layout, packed or not."""
     return compression.layout(PurePosixPath(name)) in LAYOUTS

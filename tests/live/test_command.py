@@ -73,6 +73,7 @@ def test_what_cannot_be_shown_is_said(tmp_path, capsys):
     folder = tiny.make(tmp_path / "bare", "bert-bare")
     for arguments, reason in (
         (["tiny-robert"], "tiny-robert"),
+        (["tiny-roberta", "A cat sat."], "no model 'A cat sat.'; a text goes to --text: minitx"),
         (["tiny-roberta", "--text", "a", "--port", "0"], "the text 'a' has 1 token"),
         ([folder, "--port", "0"], "no tokenizer in"),
         (["tiny-roberta", "--port", "99999"], "--port 99999: wanted 0 to 65535"),

@@ -297,7 +297,9 @@ def test_rows_that_no_token_reaches_are_no_positions(bundled):
 def test_the_hint_for_a_short_text_is_right(roberta, tmp_path):
     """The number of tokens that the error names makes one document of the whole text."""
     text = "The cat sat on the mat, and the dog ran after it."
-    with pytest.raises(ValueError, match=r"\(2 of them special\); wanted at least 1") as error:
+    with pytest.raises(
+        ValueError, match=r"\(2 of them special\), 0 documents .* at least 1"
+    ) as error:
         corpus.documents(roberta, text)
     tokens = int(str(error.value).partition("--tokens ")[2].partition(",")[0])
     (document,) = corpus.documents(roberta, text, tokens=tokens)
@@ -338,6 +340,37 @@ def test_what_is_there_is_read_before_the_words_of_its_name(tmp_path, monkeypatc
     assert [*corpus.lines("my t*/a")] == ["inside"] and [*corpus.lines("my text")] == ["my text"]
     with pytest.raises(FileNotFoundError, match="no .txt file in the folder"):
         formats.files("my texts")
+
+
+SPOKEN = " The old man gave the girl a book.\n\nShe thanked him."
+
+
+def test_a_text_itself_is_read_as_a_trace_reads_it(roberta):
+    """With no line break that it does not have; the hint names as many tokens as a trace has."""
+    expected = roberta.tokenizer.encode(SPOKEN)
+    with pytest.raises(ValueError, match=f"has {len(expected)} tokens .*--tokens {len(expected)},"):
+        corpus.documents(roberta, SPOKEN)
+    (document,) = corpus.documents(roberta, SPOKEN, tokens=len(expected))
+    assert document.tolist() == expected.tolist()
+    assert corpus.whole_text(SPOKEN) == SPOKEN
+
+
+@pytest.mark.parametrize(
+    ("piped", "expected"),
+    [(SPOKEN, SPOKEN), ("The cat sat.\n", "The cat sat.\n"), (" a\n\n b c\n", "a\nb c\n")],
+)
+def test_standard_input_has_a_line_break_at_its_end_where_one_is(
+    roberta, monkeypatch, tmp_path, piped, expected
+):
+    """Without one it is read as it stands; with one as a file is."""
+    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
+    storage._spooled.cache_clear()
+    (tokens,) = corpus.pieces(roberta, "-", 1000)
+    storage._spooled.cache_clear()
+    assert roberta.tokenizer.decode(tokens) == expected
+    (tmp_path / "a.txt").write_text("The cat sat.")
+    (of_a_file,) = corpus.pieces(roberta, str(tmp_path / "a.txt"), 1000)
+    assert roberta.tokenizer.decode(of_a_file) == "The cat sat.\n"
 
 
 def test_the_settings_of_a_text_itself():

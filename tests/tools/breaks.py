@@ -6648,4 +6648,10 @@ BREAKS = [
         "abs(value) <= LARGEST",
         "abs(value) < float('inf')",
     ),
+    Break(
+        "a text given itself has a line break added",
+        CORPUS,
+        "None if column else itself(text)",
+        "None",
+    ),
 ]
