@@ -108,7 +108,7 @@ class Runs:
             run = {"name": name} | json.loads(self.run(each, lens=True))
             given = self.models[each.model], self.tokens(each.as_is).said
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
-        return explore.page(*runs, view=view)
+        return explore.page(*runs, view=view, says=request.changes.says())
 
     def writers(self, request, name, place):
         """Who wrote the guesses at one place of the run of that name: what a page shows."""

@@ -507,14 +507,15 @@ POLICY = {
 }
 
 
-def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None):
+def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None, says=""):
     """The HTML text of a page that shows one run, or two side by side; a run is `data(...)`.
 
     live: what a server says of itself, None for a page that stands alone. view: what the page opens
     with, as its address has it. program, styles: names of further files in page/. body: HTML above
-    the text. policy: changes of POLICY.
+    the text. policy: changes of POLICY. says: what is changed in the second run.
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
+    content["says"] = says
     rules = (POLICY | (policy or {})).items()
     programs = tokens.script(), *map(_asset, (*PROGRAM, *program))
     scripts = [f"<script>{text}</script>" for text in programs]

@@ -175,6 +175,12 @@ def test_a_saved_page_opens_at_what_was_seen(client):
     assert '"view": "head=L0H3&run=difference&token=3"' in page
 
 
+def test_a_saved_page_says_what_was_changed(client):
+    for changes, says in (({"mlps_off": [3]}, "MLP 3 off"), ({}, "")):
+        page = ask(client, "save", changes=changes).text
+        assert f'"says": "{says}"' in page
+
+
 def test_the_python_prints_the_strongest_keys_of_cross_attention(client, runs, capsys):
     shown = {"part": "cross", "layer": 1, "head": 0, "offset": None}
     names = {}

@@ -150,7 +150,9 @@ def test_a_head_that_is_off_looks_off(live):
     expect(live.locator("#matrix")).to_have_class(re.compile("off"))
     expect(live.locator("#matrix .hint")).to_contain_text("off: what it reads is not written")
     expect(explored.readout(live)).to_contain_text("off: what it reads is not written")
-    expect(live.locator("#compared")).to_contain_text("(off: read, but not written)")
+    expect(live.locator("#compared")).to_contain_text(
+        "(it is off there: what it reads is not written)"
+    )
     expect(panel(live)).to_contain_text("L0H1 wrote 0.00")
     explored.click(explored.head(live, "L0H2"))
     expect(live.locator("#matrix")).not_to_have_class(re.compile("off"))

@@ -417,6 +417,55 @@ def test_a_saved_page_opens_as_it_was_saved(page, saved, launch, kind):
     alone.close()
 
 
+def test_a_saved_page_says_what_was_changed(page, saved, launch, kind):
+    """As the live page does; of a chosen token too, where a head is off."""
+    explored.click(explored.head(page, "L1H2"))
+    part(page, "heads_off").click()
+    page.locator("#live-grid summary").click()
+    page.get_by_role("button", name="M3", exact=True).click()
+    answered(page, "Changed: L1H2 off; MLP 3 off")
+    run(page, "the difference").click()
+    explored.tokens(page).nth(4).click()
+    path = saved(part(page, "save"))
+    alone = launch(kind, False).new_page()
+    alone.goto(path.as_uri())
+    explored.ready(alone)
+    expect(alone.get_by_text("Changed: L1H2 off; MLP 3 off.", exact=True)).to_be_visible()
+    expect(explored.readout(alone)).to_contain_text(
+        "L1H2 is off: what it reads is not written. L1H2, “changed” less “as is”: "
+    )
+    alone.close()
+
+
+def test_sentences_of_a_difference_have_verbs(page):
+    """And the legend has the words of the caption."""
+    explored.click(explored.head(page, "L1H2"))
+    part(page, "heads_off").click()
+    answered(page, "Changed: L1H2 off")
+    run(page, "the difference").click()
+    said = explored.readout(page)
+    expect(said).to_contain_text(
+        "L1H2 is off: what it reads is not written. It moves 0 % of its attention elsewhere. "
+    )
+    expect(page.locator("#compared")).to_contain_text(
+        "(it is off there: what it reads is not written)"
+    )
+    explored.tokens(page).nth(4).click()
+    expect(said).to_have_text(re.compile(r": no weight from “.*” \(4\) changes by 0.01 or more.$"))
+    legend = explored.view(page, "matrix").get_by_text("weight, “changed” less “as is”")
+    expect(legend).to_have_count(1)
+
+
+def test_another_model_opens_at_its_sharpest_head(page):
+    """As `explore` does."""
+    explored.click(explored.head(page, "L1H2"))
+    part(page, "model").select_option("tiny-gpt2")
+    answered(page, "As it is")
+    part(page, "model").select_option("tiny-roberta")
+    expect(explored.readout(page)).to_contain_text("L0H3 ")
+    explored.expect_selected(explored.head(page, "L0H3"))
+
+
 def test_a_change_stands_in_the_address_at_once(page):
     """With what it will show: who copies the address before the answer gets the same."""
     part(page, "positions").select_option("zero")

@@ -111,13 +111,14 @@ const OFF = say("off: what it reads is not written");
 const isOff = head => Boolean(data.off?.includes(head));  // switched off in this run; of a difference: in the second
 
 function inShort(head) {  // a head in a sentence: what it looks at, whether it is off, its kinds
-  return [isOff(head) ? say`is ${OFF}` : "", looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
+  const looks = [looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
+  return isOff(head) ? say`is ${OFF}. It ${looks}` : looks;
 }
 
 const character = head => inShort(head) + (isDifference() ? "" : say`; sharpness ${sharpness(head).toFixed(2)}`);
 
 function looksAt(head) {  // the offset, in cross the key, that gets most of its attention
-  if (isDifference()) return say`${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
+  if (isDifference()) return say`moves ${(100 * sharpness(head)).toFixed(0)} % of its attention elsewhere`;
   if (!hasOffsets) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
     return say`gives the key that a query looks at most ${percent(most)} of its attention on average (all keys alike: ${percent(1 / S)})`;
@@ -150,7 +151,7 @@ function acrossRuns() {  // the chosen head in every run: what it gives the offs
   const which = {"-1": say(", the token before"), 0: say(", the token itself"), 1: say(", the next token")}[offset] ?? "";
   const given = page.runs.map(run => {
     const part = partOf(run), mean = meanAt(part, state.head, offset).toFixed(3);
-    const off = part.off?.includes(state.head) ? say(" (off: read, but not written)") : "";
+    const off = part.off?.includes(state.head) ? say(" (it is off there: what it reads is not written)") : "";
     return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : say(" (at chance)")}${off}`;
   });
   return say`Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +

@@ -274,13 +274,18 @@ function said() {
   if (token === null) return say`${name} ${inShort(head)}. All ${data.unit}s are shown: choose one to see what it alone looks at.` +
     (isOfToken() ? say` The guess shown is the one${wherever()}, in a dashed frame.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
-  const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");
-  const chosen = quoted(token, side);
+  const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ");
+  return (isOff(head) ? say`${name} is ${OFF}.` + " " : "") + ofToken(name, quoted(token, side), found);
+}
+
+function ofToken(name, chosen, found) {  // what the chosen token looks at in a head, or what looks at it
+  const {token, side} = state, way = side === "query" ? say("from") : say("to");
   if (isAlone(token, side)) return say`${name}: ${chosen} stands in “${runName(1)}” alone.`;
   if (isDifference()) {
-    const weights = say`weights ${side === "query" ? say("from") : say("to")} ${chosen}`;
-    return say`${name}, “${runName(1)}” less “${runName(0)}”: ${weights}: ${found}`;
+    const runs = say`${name}, “${say(runName(1))}” less “${say(runName(0))}”`;
+    return found ? say`${runs}: weights ${way} ${chosen}: ${found}` : say`${runs}: no weight ${way} ${chosen} changes by ${ONE} or more.`;
   }
+  if (!found) return say`${name}: no weight ${way} ${chosen} is ${ONE} or more.`;
   return `${name}: ` + (side === "query" ? say`${chosen} looks at ${found}` : say`at ${chosen} look ${found}`);
 }
 
@@ -390,6 +395,7 @@ function precision() {
 
 function writePage() {  // what changes with the data alone
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(say(" and "));
+  byId("changed").textContent = page.says ? say`Changed: ${page.says}.` : "";
   const runs = page.runs.map((run, n) => [n, say(run.name)]);
   if (runs.length > 1) runs.push(["difference", apart ? say`both (no difference: ${apart})` : say("the difference")]);
   writeChoice("run", runs, run => set({run}));

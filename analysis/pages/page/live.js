@@ -137,6 +137,7 @@ function complain(error) {
 
 function showAnswer(answer, began) {
   const run = nextRun(answer.runs.map(run => run.name));
+  if (answer.live.model !== shown.live.model) minitx.state.head = null;  // of another model the sharpest one
   shown = answer;
   minitx.show(answer);
   if (run !== minitx.state.run) {

@@ -28,7 +28,7 @@ function matrix(width) {
 function ofWeights(width, most, shade) {  // the legend
   if (isDifference()) {
     const color = {type: "linear", domain: [-most, most], interpolate: t => shade(2 * t - 1)};
-    return legend(width, say("weight, second run less the first"), color, [-most, 0, most], "+.3f");
+    return legend(width, say`weight, “${short(say(runName(1)))}” less “${short(say(runName(0)))}”`, color, [-most, 0, most], "+.3f");
   }
   const color = {type: "linear", domain: [0, most], interpolate: shade};
   return legend(width, say("weight, up to this head's largest"), color, [0, most / 4, most], ".3f");
