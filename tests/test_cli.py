@@ -77,15 +77,17 @@ def test_predict_says_what_it_guesses(tmp_path, capsys):
 
 
 def test_predict_says_its_first_guesses_and_what_stands_there():
-    scores = dict.fromkeys(("loss", "loss_null", "first", "first_null", "truth_rank"), 0.5)
+    scores = dict.fromkeys(("loss", "loss_null", "first", "first_null"), 0.5)
     guess = np.array([[" He", "x"], [" was", " went"], ["\n", "y"]])
     r = scores | {"guess": guess, "here": np.array([" He", " went", "."])}
     r["guess_id"] = np.array([[3, 1], [4, 5], [6, 7]])
     r["truth_id"] = np.array([3, 5, 8])
+    r["truth_rank"] = np.array([0, 1, 2])
     says = registry.get("predict").says
-    assert "in brackets: “He”, “was” (“went”), “\n” (“.”). It is right" in says(r)
+    assert "in brackets: “He”, “was” (“went”), “\n” (“.”)." in says(r)
+    assert says(r).startswith("The top prediction is right at 50% of 3 positions (")
     many = {name: np.repeat(x, 41, axis=0) for name, x in r.items() if name not in scores}
-    assert says(scores | many).count("“") == 40 and "“He”, …. It" in says(scores | many)
+    assert says(scores | many).count("“") == 40 and "“He”, …." in says(scores | many)
 
 
 def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):

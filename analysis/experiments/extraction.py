@@ -393,8 +393,8 @@ register(
     answer=Asks(
         When(
             "is_peak",
-            "amplitude at the positions' peak (a period of {period:.3g} tokens), relative to the "
-            "median amplitude, layer 0 (input: {contrast_x:.2f})",
+            "amplitude at the positions' peak (period {period:.3g} tokens) over the median, layer "
+            "0 (input: {contrast_x:.2f})",
             "peaks of the position table above chance, which queries and keys could extract",
         ),
         value="{contrast_q:.2f} in queries, {contrast_k:.2f} in keys",

@@ -330,8 +330,8 @@ register(
             no null: only those above it are listed
     """,
     answer=Asks(
-        "amplitude of the table's highest peak with a period of {longest:.3g} tokens or "
-        "less{named_rows}, and its rise from slower waves (a ratio)",
+        "amplitude of the table's highest peak (period {longest:.3g} tokens or less){named_rows}, "
+        "rise from slower waves (a ratio)",
         value=[
             When("peak_at", "height {peak:.2f} at {peak_period:.3g} tokens", "0 peaks"),
             ", rise {rise:.2f}",

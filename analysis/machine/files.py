@@ -75,7 +75,7 @@ def writable(folder):
 
 def is_new_with(path):
     """Whether `writable` made the folder of this file and nothing else was written to it."""
-    return path.parent in MADE and [*path.parent.iterdir()] == [path]
+    return path.parent in MADE and path.exists() and [*path.parent.iterdir()] == [path]
 
 
 def remove_empty():

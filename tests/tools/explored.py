@@ -77,9 +77,18 @@ def tip(page, name):
 def point(drawn, x=0.5, y=0.5):
     """Move the pointer to the middle of what is drawn, or to a share x, y of its size."""
     drawn.evaluate("x => x.scrollIntoView({block: 'center'})")  # not below what stays on top
-    box = drawn.bounding_box()
+    box = still(drawn)
     drawn.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
     drawn.page.evaluate(FRAMES)
+
+
+def still(drawn):
+    """Where it lies, once it lies there for two frames: an answer may draw all anew."""
+    before = None
+    while not (box := drawn.bounding_box()) or box != before:
+        before = box
+        drawn.page.evaluate(FRAMES)
+    return box
 
 
 def click(drawn, x=0.5, y=0.5):
