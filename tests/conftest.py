@@ -32,15 +32,14 @@ def cache(tmp_path_factory):
     os.environ["MINITX_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def one_thread():
-    """One BLAS thread, whatever the machine has; afterwards as many as before."""
+    """One BLAS thread, whatever the environment says and whatever the test before has set."""
     from minitx import threads
 
-    before = threads.count()
     threads.limit(1)
     yield
-    threads.limit(before)
+    threads.limit(1)
 
 
 @pytest.fixture(scope="session")

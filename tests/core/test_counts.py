@@ -31,7 +31,6 @@ import minitx
 from minitx import kernels, side_by_side
 from minitx.arrays import Layer
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 MATRICES = "W_Q", "W_K", "W_V", "W_O", "W_in", "W_out"
 
 

@@ -130,7 +130,6 @@ def start_interrupted(thread):
         threading.Lock().release()
 
 
-@pytest.mark.usefixtures("one_thread")
 def test_an_interrupt_while_a_thread_starts_is_not_lost(monkeypatch):
     """Python raises RuntimeError: release unlocked lock."""
     threads.limit(2)

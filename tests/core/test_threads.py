@@ -20,8 +20,6 @@ import minitx
 from minitx import threads
 from minitx.threads import spread
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def models():

@@ -93,7 +93,7 @@ def test_chunks_change_no_loss(golden, monkeypatch):
         assert np.abs(losses.causal(golden, DOCUMENTS[0]) - whole).max() < 1e-12  # measured 4e-15
 
 
-def test_a_large_vocabulary_costs_no_memory(golden, one_thread):
+def test_a_large_vocabulary_costs_no_memory(golden):
     """Logits of 412 MB in float64: for one thread bound 20 MB, measured 14."""
     T, V, D = 1024, 50257, 18
     rng = np.random.default_rng(0)

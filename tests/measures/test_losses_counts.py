@@ -1,13 +1,10 @@
 """What losses may cost, counted: products with the vocabulary, memory; the same on any threads."""
 
 import numpy as np
-import pytest
 import tiny
 from counting import CAUSAL, MIB, cores, memory, multiplications, of_layers, record_products, sized
 
 from minitx.analysis.measures import losses
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_losses_multiply_the_vocabulary_once_and_hold_little_of_it(monkeypatch):
