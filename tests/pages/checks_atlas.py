@@ -7,6 +7,7 @@ two atlases, three spaces; hostile labels; narrow windows; axe.
 import re
 
 import atlases
+import explored
 import hostile
 import numpy as np
 import pytest
@@ -304,7 +305,7 @@ def test_the_address_brings_the_state_back_and_back_works(open_page, page, path)
     other.goto(address)
     other.reload()
     assert saved(ready(other)) == saved(page)
-    page.go_back()
+    explored.go(page, -1)
     expect(page.get_by_label("Find a token")).to_have_value("")
     expect(page.get_by_role("heading", name="L1H1")).to_be_visible()
 

@@ -497,13 +497,14 @@ def test_back_takes_a_choice_back_on_a_page_that_stands_alone(static):
     expect(page).to_have_url(re.compile("token=3"))
     page.get_by_label("In which order").select_option("sharpest first")
     expect(page).to_have_url(re.compile("sort="))
-    page.go_back()
+    explored.go(page, -1)
     expect(page.get_by_label("In which order")).to_have_value("by layer")
     explored.expect_selected(tokens(page).nth(3))
-    page.go_back()
+    explored.go(page, -1)
+    expect(tokens(page).nth(3)).to_have_attribute("aria-selected", "false")
     assert explored.choice(page)[0] is None
     explored.expect_selected(head(page, "L1H1"))
-    page.go_forward()
+    explored.go(page, 1)
     explored.expect_selected(tokens(page).nth(3))
 
 

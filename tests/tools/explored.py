@@ -7,6 +7,12 @@ from playwright.sync_api import expect
 
 VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"  # of attention
 FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+DRAWN = """() => new Promise(done => {
+  const views = document.getElementById("views"), status = document.getElementById("live-status");
+  const isDrawn = () => !+views?.dataset.pending && !status?.classList.contains("waits");
+  const look = () => isDrawn() ? done() : requestAnimationFrame(look);
+  look();
+})"""
 
 
 def ready(page):
@@ -59,6 +65,11 @@ def names(page, side):
     return view(page, "lines").locator("[aria-label=text]").nth(side).locator("text")
 
 
+def go(page, steps):
+    """Back, or forward; the page itself goes, so that no step of it is still on its way."""
+    page.evaluate("n => history.go(n)", steps)
+
+
 def head_by_head(page):
     """Show where a guess comes from head by head, not from left to right."""
     button = page.locator("#flow").get_by_role("button", name="head by head")
@@ -76,19 +87,25 @@ def tip(page, name):
 
 def point(drawn, x=0.5, y=0.5):
     """Move the pointer to the middle of what is drawn, or to a share x, y of its size."""
-    drawn.evaluate("x => x.scrollIntoView({block: 'center'})")  # not below what stays on top
     box = still(drawn)
     drawn.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
     drawn.page.evaluate(FRAMES)
 
 
 def still(drawn):
-    """Where it lies, once it lies there for two frames: an answer may draw all anew."""
+    """Where it lies in the middle of the window, once nothing is asked or drawn for two frames."""
+    drawn.evaluate(DRAWN)
     before = None
-    while not (box := drawn.bounding_box()) or box != before:
+    while not (box := in_the_middle(drawn)) or box != before:
         before = box
         drawn.page.evaluate(FRAMES)
     return box
+
+
+def in_the_middle(drawn):
+    """Where it lies, below what stays on top."""
+    drawn.evaluate("x => x.scrollIntoView({block: 'center'})")
+    return drawn.bounding_box()
 
 
 def click(drawn, x=0.5, y=0.5):

@@ -79,7 +79,8 @@ function keepAddress() {  // soon: browsers refuse too many changes in a short t
 }
 
 addEventListener("DOMContentLoaded", toAddress);  // before anybody can write another one
-addEventListener("hashchange", () => {
+addEventListener("popstate", () => {  // Back, Forward, and an address that is typed
+  clearTimeout(writing);  // it would be written over the step that came back
   const {run = 0, part = WORDS.part()[0]} = fromAddress();
   set({run, part}, false);  // heads are counted in the part that is there
   set({...usual, head: state.head, part: state.part, ...fromAddress()}, false);

@@ -160,7 +160,7 @@ function arrive() {  // of the model in the address only now the layers, heads a
   if (arrived === null) return;
   history.replaceState(null, "", arrived);
   arrived = null;
-  dispatchEvent(new Event("hashchange"));
+  dispatchEvent(new Event("popstate"));
 }
 
 function nextRun(names) {  // the run of that name as before; what was just changed is looked at
@@ -636,7 +636,7 @@ minitx.onchange(() => {
 });
 addEventListener("keydown", ({key}) => { if (key === "Escape") by("code").close(); });
 addEventListener("change", () => { typed = null; });
-addEventListener("hashchange", follow);
+addEventListener("popstate", follow);
 let wasDark = isDark();
 minitx.onAsk(askWriters);
 askKinds(start.model);
