@@ -117,8 +117,15 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     raise FileNotFoundError(
         f"{str(name)!r} is not a bundled model ({', '.join(bundled())}),"
         f" {present}, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
-        f"To download it: {command(name, revision)}"
+        f"{_where_from(name, revision)}"
     )
+
+
+def _where_from(name, revision):
+    """How to get a model that is not on this machine."""
+    if hub_ids(str(name)):
+        return f"To download it: {command(name, revision)}"
+    return "Nor is it a hub id, such as FacebookAI/roberta-base, that could be downloaded."
 
 
 def _check(folder, recorded, verify, again):

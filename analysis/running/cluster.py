@@ -280,7 +280,7 @@ class Gathering:
         if isinstance(error, shipping.Unmeasured):
             _, address, said, kind = error.args
         else:
-            address, said = f"try {len(batch.failed) + 1}", f"{type(error).__name__}: {error}"
+            address, said = f"try {len(batch.failed) + 1}", shipping.said(error)
         batch.failed[address] = said
         others = self.workers() - self.cluster.refused - set(batch.failed)
         if len(batch.failed) >= TRIES or not others or is_deadly:

@@ -173,7 +173,7 @@ def _failure(error, note=""):
     """
     if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
         return Failure(str(error), left_out=True)
-    reason = f"{type(error).__name__}: {error}"
+    reason = shipping.said(error)
     return Failure(f"{reason} ({note})" if note else reason, left_out=False)
 
 

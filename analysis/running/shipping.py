@@ -298,8 +298,12 @@ def _tried(measure, index, document):
         return measure(index, document), None
     except Exception as error:
         kind = "not applicable" if isinstance(error, NotApplicable) else ""
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return None, (said, kind)
+        return None, (said(error), kind)
+
+
+def said(error):
+    """An error as one text: a ValueError was written for who reads it, others need their type."""
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def _address():

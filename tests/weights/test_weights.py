@@ -693,6 +693,8 @@ def test_bundled_names_and_folders_are_found(tmp_path, monkeypatch):
 
 
 def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_path):
+    with raises(FileNotFoundError, match=r"(?s)'The dog ran.' is .*\nNor is it a hub id, such as"):
+        weights.find("The dog ran.")
     text = r"(?s)not a bundled model \(.*not in the .*: minitx fetch gpt2$"
     with raises(FileNotFoundError, match=text):
         weights.find("gpt2")
