@@ -534,15 +534,20 @@ register(
     says=[
         "{n_directed} of {directed.size} heads have a direction: {maths.DIRECTION}.",
         heads.describe_strengths,
-        " Of the {n_directed} with a direction {steady_directed:.0%} keep to one cluster in at "
-        "least {STEADY:.0%} of the {documents} documents (assigned to heads at random: up to "
-        "{steady_directed_null:.0%}), {offset_shuffled:.0%} keep their offset when the words are "
-        "shuffled (shuffled heads: up to {offset_shuffled_null:.0%}), {offset_repeated:.0%} when "
-        "one word is repeated everywhere (up to {offset_repeated_null:.0%}), and "
-        "{offset_positions:.0%} on positions alone, with all words at zero, which no model ever "
-        "reads (up to {offset_positions_null:.0%}). A direction that stays on shuffled words and "
-        "is lost on a repeated one needs words, in whatever order. Heads with more than half of "
-        "their attention at one offset: {n_sharp}. The clusters are of {SAYS[clustered]}.",
+        When(
+            "n_directed",
+            " Of the {n_directed} with a direction {steady_directed:.0%} keep to one cluster in at "
+            "least {STEADY:.0%} of the {documents} documents (assigned to heads at random: up to "
+            "{steady_directed_null:.0%}), {offset_shuffled:.0%} keep their offset when the words "
+            "are shuffled (shuffled heads: up to {offset_shuffled_null:.0%}), "
+            "{offset_repeated:.0%} when one word is repeated everywhere (up to "
+            "{offset_repeated_null:.0%}), and {offset_positions:.0%} on positions alone, with all "
+            "words at zero, which no model ever reads (up to {offset_positions_null:.0%}). A "
+            "direction that stays on shuffled words and is lost on a repeated one needs words, in "
+            "whatever order.",
+        ),
+        " Heads with more than half of their attention at one offset: {n_sharp}. The clusters are "
+        "of {SAYS[clustered]}.",
         When(
             "few >= 0",
             " Of all heads {few:.0%} have all of their documents in one or two of the "
