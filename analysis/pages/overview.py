@@ -44,7 +44,8 @@ def answers(runs, link):
     head = "".join(f'<th scope="col">{title}</th>' for title in map(translated, TITLES))
     body = ""
     for theme, own in themes.grouped(runs).items():
-        title = f'<th scope="rowgroup" colspan="4">{escape(translated(theme))}</th>'
+        counts = f'<span class="counts">{_counts(own)}</span>'  # on a phone, which folds the rows
+        title = f'<th scope="rowgroup" colspan="4">{escape(translated(theme))}{counts}</th>'
         start = f'<tr class="theme" id="{themes.anchor(theme)}">'
         rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in own)
         body += f"<tbody>{start}{title}</tr>{rows}</tbody>"
@@ -100,7 +101,7 @@ def _counts(runs):
     """Each answer with its number."""
     verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
-    return " ".join(f"{parts.mark(kind)} <b>{verdicts.count(kind)}</b>" for kind in kinds)
+    return " ".join(f"{parts.mark(kind)}&nbsp;<b>{verdicts.count(kind)}</b>" for kind in kinds)
 
 
 def _left_out(runs):

@@ -43,14 +43,9 @@ def fold(summary, content, kind=""):
     return f'<details class="{kind}"><summary>{escape(summary)}</summary>{content}</details>'
 
 
-def whole(title, content, brief=""):
-    """A section's heading and what stands below it: open, and folded by a program on a phone.
-
-    brief: what stands there instead of the title where it is folded, as HTML.
-    """
-    both = f'<span class="title">{title}</span><span class="brief">{brief}</span>'
-    heading = f"<summary><h2>{both if brief else title}</h2></summary>"
-    return f'<details class="whole" open>{heading}{content}</details>'
+def whole(title, content):
+    """A section's heading and what stands below it: open, but folded by a program on a phone."""
+    return f'<details class="whole" open><summary><h2>{title}</h2></summary>{content}</details>'
 
 
 def table(titles, rows, kind=""):

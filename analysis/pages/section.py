@@ -9,7 +9,7 @@ from ..contract import nothing, results, wording
 from ..machine.files import as_json
 from ..machine.language import count, filled, label, translated
 from ..running import single
-from . import folding, overview, parts, passage, themes
+from . import folding, overview, parts, passage
 from .glossary import Linker
 
 SHOWN = 6  # headline numbers; the others are folded
@@ -32,9 +32,9 @@ def section(experiment, name, outcome, seconds):
         body += _reading(experiment, link)
     body = f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}"
     title = escape(translated(experiment.question))
-    sign, name = parts.sign(overview.answer_of(outcome).verdict), themes.short(experiment.name)
-    whole = parts.whole(title, body, f"{sign} {escape(name)}")
-    return f'<section id="{experiment.name}">{whole}</section>'
+    return (
+        f'<section class="experiment" id="{experiment.name}">{parts.whole(title, body)}</section>'
+    )
 
 
 def _answer(outcome):

@@ -5,7 +5,9 @@ Order: the pages; widths; what stays in view; letters; the policy; print.
 
 import base64
 import io
+import itertools
 import re
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,8 +17,14 @@ from matplotlib.image import imread
 from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
+import minitx
+from minitx import weights
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import nothing, registry
 from minitx.analysis.contract.numbers import Fact, Number
-from minitx.analysis.pages import sketch, story
+from minitx.analysis.contract.registry import Answer
+from minitx.analysis.pages import report, sketch, story
+from minitx.analysis.running import single
 
 SVG = "{http://www.w3.org/2000/svg}"
 MEANS = "a number with a long meaning that goes on and on, number"
@@ -59,6 +67,10 @@ COMPARED = sketch.compared(
         "loss_interval": np.log([[12, 14], [268, 902]]),
     }
 )
+UNFOLDED = """() => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  for (const part of document.querySelectorAll("[hidden]")) part.hidden = false;
+}"""
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -80,7 +92,7 @@ def path(tmp_path, monkeypatch):
 @pytest.mark.parametrize("width", [320, 390, 800, 1099, 1100, 1280, 1920])
 def test_the_page_is_as_wide_as_the_window(open_page, path, width):
     page = open_page(path, width, 900)
-    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
+    page.evaluate(UNFOLDED)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -101,7 +113,7 @@ def test_letters_of_figures_can_be_read_on_a_laptop(open_page, path):
 def test_letters_of_figures_can_be_read_on_a_phone(open_page, path):
     """9 px at least where a figure is 900 points wide, its letters 10; it scrolls in its box."""
     page = open_page(path, 390, 844)
-    page.locator("#good .whole > summary").click()
+    page.evaluate("location.hash = 'good'")
     image = page.locator("#good figure img").first
     expect(image).to_be_visible()
     assert image.evaluate("x => x.getBoundingClientRect().width") * 10 / 900 >= 9
@@ -229,7 +241,7 @@ def test_the_first_screen_says_what_the_model_does_with_positions(
 def test_no_value_is_broken_inside_a_word(open_page, path, width):
     """Numbers, heads and short words of the tables stand on one line each."""
     page = open_page(path, width, 900)
-    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
+    page.evaluate(UNFOLDED)
     assert page.evaluate(BROKEN, CELLS) == []
 
 
@@ -245,24 +257,140 @@ def test_figures_are_dark_where_the_page_is(open_page, path, what):
     assert (pixels.mean(axis=-1) > 0.8).mean() < 0.1
 
 
-def test_sections_are_folded_on_a_phone_and_open_by_links(open_page, path):
-    """81,014 pixels of a report of all experiments before, 7,900 since; nothing is out of reach."""
+@pytest.fixture
+def every(tmp_path, monkeypatch):
+    """A report as long as a bundled model's: every question, five sentences, two drawings."""
+    kinds = itertools.cycle(("yes", "partly", "no", "undecided", "yes"))
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 300" height="300"></svg>'
+    runs = []
+    for experiment, kind in zip(registry.EXPERIMENTS.values(), kinds):
+        answer = Answer(kind, f"what is measured in {experiment.name}", "7 of 9", "1 of 9")
+        outcome = single.Outcome({}, {nothing.KIND: ""}, "It says so.", {}, svg, answer)
+        runs.append((experiment, outcome, 0.1))
+    names = "profiles", "kernel", "dial", "probe", "relearn"
+    lines = [
+        (f"How it does {x}", "A sentence with **9 of 16** numbers in it. " * 7, x) for x in names
+    ]
+    monkeypatch.setattr(story, "lines_of", lambda model, runs: lines)
+    monkeypatch.setattr(story, "in_short", lambda lines, runs: "In short: " + lines[0][1])
+    monkeypatch.setattr(sketch, "figure", lambda runs: f"<div>{DRAWN}{COMPARED}</div>")
+    model = minitx.load(weights.find("tiny-roberta"))
+    path = tmp_path / "every.html"
+    path.write_text(report.page(model, "tiny-roberta", runs, [], 1.0), encoding="utf-8")
+    return path
+
+
+def opened(page):
+    """The ids of the sections of questions that are shown."""
+    return page.locator(".experiment:not([hidden])").evaluate_all("all => all.map(x => x.id)")
+
+
+def heights(page, selector):
+    """How high what this selects is, in pixels."""
+    return page.locator(selector).evaluate_all(
+        "all => all.map(x => x.getBoundingClientRect().height)"
+    )
+
+
+def test_a_telephone_shows_the_report_in_3000_pixels(open_page, every):
+    """It had 81,014 of deep-roberta once, and 7,495 with a line for each section."""
+    page = open_page(every, 390, 844)
+    assert 2000 < page.evaluate("document.documentElement.scrollHeight") <= 3000
+    groups = page.locator(".answers .theme")
+    assert groups.count() == 9 and opened(page) == []
+    for group in groups.all():
+        expect(group.locator(".mark").first).to_be_visible()
+        assert group.bounding_box()["height"] >= 44  # what a thumb can hit
+    assert {*heights(page, ".answers tbody tr:not(.theme)")} == {0}
+
+
+def test_a_tap_opens_a_group_of_answers(open_page, every):
+    """Or Enter; what is folded is left out by Tab; on a wide screen nothing is folded."""
+    page = open_page(every, 390, 844)
+    first, second = page.locator(".theme button").all()[:2]
+    link = page.locator('.answers a[href="#positions"]')
+    measured = page.get_by_text("what is measured in positions")
+    expect(first).to_have_attribute("aria-expanded", "false")
+    first.focus()
+    page.keyboard.press("Tab")
+    expect(second).to_be_focused()
+    first.click()
+    expect(first).to_have_attribute("aria-expanded", "true")
+    expect(measured.first).to_be_in_viewport()
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    first.press("Enter")
+    expect(first).to_have_attribute("aria-expanded", "false")
+    expect(link).not_to_be_in_viewport()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(page.locator(".theme button")).to_have_count(0)
+    expect(page.locator(".counts").first).to_be_hidden()
+    assert page.locator("[hidden]").count() == 0
+
+
+def test_a_link_shows_a_section_on_a_phone_and_back_returns(open_page, every):
+    """From its question, from the first sentences, from the bar; an address does."""
+    page = open_page(every, 390, 844)
+    page.locator(".theme button").nth(1).click()
+    question = page.locator('.answers a[href="#profiles"]')
+    question.click()
+    expect(page.locator("#profiles .answer")).to_be_in_viewport()
+    assert opened(page) == ["profiles"]
+    page.evaluate("history.back()")
+    expect(question).to_be_in_viewport()
+    page.evaluate("history.forward()")
+    expect(page.locator("#profiles .answer")).to_be_in_viewport()
+    page.locator('.sketch a[href="#probe"]').first.click()
+    expect(page.locator("#probe .answer")).to_be_in_viewport()
+    for link, id_ in (
+        ('.story a[href="#theme-2"]', "theme-2"),
+        ('nav a[href="#theme-3"]', "theme-3"),
+    ):
+        page.locator(link).click()
+        expect(page.locator(f"#{id_} button")).to_have_attribute("aria-expanded", "true")
+        expect(page.locator(f"#{id_}")).to_be_in_viewport()
+    page.goto(f"{every.as_uri()}#circuit")
+    page.reload()
+    expect(page.locator("#circuit .answer")).to_be_in_viewport()
+    assert opened(page) == ["circuit"]
+
+
+def test_print_shows_all_that_a_phone_folds(open_page, every):
+    """And folds it again."""
+    page = open_page(every, 390, 844)
+    before = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("[hidden], .whole:not([open]), .theme button").count() == 0
+    assert min(heights(page, ".experiment, .answers tbody tr:not(.theme)")) > 40
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.scrollHeight") == before
+
+
+def test_links_open_what_is_folded_on_a_phone(open_page, path):
+    """Sections, and terms of the glossary; nothing else opens with them."""
     page = open_page(path, 390, 844)
-    bodies = page.locator("details.whole")
-    assert bodies.evaluate_all("all => all.map(x => x.open)") == [False] * 6
-    assert max(x.bounding_box()["height"] for x in bodies.all()) < 80
-    page.locator('.answers a[href="#good"]').first.click()
-    expect(page.locator("#good figure").first).to_be_in_viewport()
     page.evaluate("location.hash = 'term-null'")
     expect(page.locator("#term-null")).to_be_in_viewport()
-    expect(page.locator("#bad .whole")).not_to_have_attribute("open", "")
+    assert opened(page) == [] and page.locator("#published .whole[open]").count() == 0
     page.goto(f"{path.as_uri()}#bad")
     page.reload()
     expect(page.locator("#bad .answer")).to_be_in_viewport()
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert all(bodies.evaluate_all("all => all.map(x => x.open)"))
+    page.locator("#bad .whole > summary").click()  # folded by hand
+    page.evaluate("location.hash = ''")
+    page.evaluate("location.hash = 'bad'")
+    expect(page.locator("#bad .answer")).to_be_in_viewport()
     page.set_viewport_size({"width": 1280, "height": 800})
-    assert all(bodies.evaluate_all("all => all.map(x => x.open)"))
+    assert all(page.locator(".whole").evaluate_all("all => all.map(x => x.open)"))
+
+
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # any does; one is enough
+def test_without_a_program_a_phone_has_everything(launch, kind, every):
+    page = launch(kind, False).new_page(
+        java_script_enabled=False, viewport={"width": 390, "height": 844}
+    )
+    page.goto(every.as_uri())
+    assert min(heights(page, ".experiment, .answers tbody tr")) > 40
+    page.close()
 
 
 def test_the_signs_of_the_list_are_explained_above_it(open_page, path):
@@ -290,34 +418,32 @@ def test_a_bar_of_sections_that_scrolls_says_so(open_page, path):
     assert page.evaluate(arrow) == "none"
 
 
-def test_folded_sections_are_a_line_each_on_a_phone(open_page, path):
-    """With the sign of the answer; opened they have the question."""
-    page = open_page(path, 390, 844)
-    heading = page.locator("#good > .whole > summary")
-    expect(heading).to_have_text("◐ good", use_inner_text=True)
-    assert heading.bounding_box()["height"] < 30
-    heading.click()
-    expect(heading).to_have_text("Is good <tame>?", use_inner_text=True)
-
-
 @pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which knows links to a text
-def test_a_search_opens_what_is_folded_on_a_phone(open_page, path):
-    """A link to a text looks for it as a search in the page does."""
-    page = open_page(path, 390, 844)
+@pytest.mark.parametrize(
+    "text, where",
+    [
+        ("says so", "#positions .says, #positions p"),
+        ("measured in models", "#theme-0 button[aria-expanded=true]"),
+    ],
+)
+def test_a_search_opens_what_is_folded_on_a_phone(open_page, every, text, where):
+    """A link to a text looks for it as a search in the page does: a section, a group of answers."""
+    page = open_page(every, 390, 844)
     page.goto("about:blank")
-    page.goto(f"{path.as_uri()}#:~:text=something%20%3Cbroke%3E")
-    expect(page.locator("#bad .whole")).to_have_attribute("open", "")
-    page.goto(path.as_uri())
+    page.goto(f"{every.as_uri()}#:~:text={quote(text)}")
+    expect(page.locator(where).first).to_be_in_viewport()
+    page.goto(every.as_uri())
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_has_no_complaint_of_the_report(open_page, path, width, dark):
     page = open_page(path, width, 900, dark)
-    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
-    report = Axe().run(page).response
-    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
-    assert faults == {}
+    for state in ("() => {}", UNFOLDED):
+        page.evaluate(state)
+        response = Axe().run(page).response
+        faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in response["violations"]}
+        assert faults == {}
 
 
 def test_lines_of_prose_are_short(open_page, path):

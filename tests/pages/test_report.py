@@ -177,11 +177,11 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
         assert "◐ Partly" in shown and "Is good <tame>?" in shown
         assert f"heads beyond their null {HOSTILE}" in shown
         assert re.search(r"7 of 9 ?\(?chance: 1 of 9", shown)
-    assert (
-        f"1 question about this model: ◐ Partly 1 {overview.MEANING}Left out: nothing." in page.text
-    )
-    assert text.count('class="mark partly"') == 3
-    assert page.text.count("◐ good") == 2  # the list, and a phone's heading
+    counts = "◐ Partly\N{NO-BREAK SPACE}1"
+    counted = f"1 question about this model: {counts} {overview.MEANING}Left out: nothing."
+    assert counted in page.text
+    assert f"Other questions{counts}" in page.text  # where a phone folds them
+    assert text.count('class="mark partly"') == 4
     assert page.text.index("◐ partly") < page.text.index("◐ good")  # what the sign means
 
 

@@ -6660,4 +6660,10 @@ BREAKS = [
         "explore.page(*runs, view=view, says=request.changes.says())",
         "explore.page(*runs, view=view)",
     ),
+    Break(
+        "a phone folds answers to headings without their counts",
+        OVERVIEW,
+        """f'<span class="counts">{_counts(own)}</span>'""",
+        "''",
+    ),
 ]

@@ -1,4 +1,4 @@
-// Tables whose columns sort, and sections that are folded on a phone; without a program rows stay as they are, and all is open.
+// Tables whose columns sort, and what a phone folds; without a program rows stay as they are, and all is open.
 "use strict";
 
 const value = (row, n) => {
@@ -18,13 +18,15 @@ function sort(table, n, heading) {
   table.tBodies[0].append(...rows);
 }
 
+function addButton(heading, act) {
+  const button = document.createElement("button");
+  button.append(...heading.childNodes);
+  button.addEventListener("click", act);
+  heading.append(button);
+}
+
 for (const table of document.querySelectorAll("table.sorts")) {
-  [...table.tHead.rows[0].cells].forEach((heading, n) => {
-    const button = document.createElement("button");
-    button.append(...heading.childNodes);
-    button.addEventListener("click", () => sort(table, n, heading));
-    heading.append(button);
-  });
+  [...table.tHead.rows[0].cells].forEach((heading, n) => addButton(heading, () => sort(table, n, heading)));
 }
 
 // the bar of sections on narrow screens: its arrow stands there as long as more of it lies to the right
@@ -35,35 +37,64 @@ list.addEventListener("scroll", mark, { passive: true });
 addEventListener("resize", mark);
 mark();
 
-// sections: on a phone each is a line that opens by itself, by a link to what is in it, by a search, and for print
+// on a phone: the section of a question is hidden, and answers, published values and glossary are folded to headings;
+// all opens by a link to what is in it, by a search in the page, and for print
 const phone = matchMedia("(max-width: 40rem)");
-const sections = [...document.querySelectorAll("details.whole")];
+const all = selector => [...document.querySelectorAll(selector)];
+const sections = all(".experiment"), groups = all(".answers tbody"), folds = all(".whole").filter(x => !x.closest(".experiment"));
 
-function fold() {
-  for (const section of sections) section.open = !phone.matches;
-  for (const box of document.querySelectorAll(".wide")) {  // which scroll there: also by keys
-    if (phone.matches) box.tabIndex = 0;
+function open(group, is) {
+  const button = group.querySelector("button");
+  if (button) button.ariaExpanded = is;
+  for (const row of [...group.rows].slice(1)) row.hidden = is ? false : "until-found";
+}
+
+const isFolded = group => group.querySelector("button")?.ariaExpanded === "false";
+
+function lay(folded) {
+  for (const section of sections) section.hidden = folded && "until-found";
+  for (const fold of folds) fold.open = !folded;
+  for (const group of groups) {
+    const heading = group.rows[0].cells[0], button = heading.querySelector("button");
+    if (folded && !button) addButton(heading, () => open(group, isFolded(group)));
+    else if (!folded) button?.replaceWith(...button.childNodes);
+    open(group, !folded);
+  }
+  for (const box of all(".wide")) {  // which scroll there: also by keys
+    if (folded) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
-  show(location.hash);
 }
 
 function show(hash) {
   const target = hash && document.getElementById(hash.slice(1));
-  const section = target && (target.closest(".whole") ?? target.querySelector(".whole"));
-  if (!section || section.open) return false;
-  section.open = true;
-  return true;
+  const section = target && target.closest("section");
+  if (!section) return false;
+  const group = target.closest(".answers tbody"), fold = section.querySelector(".whole");
+  const shut = section.hidden || (fold && !fold.open) || (group && isFolded(group));
+  section.hidden = false;
+  if (fold) fold.open = true;
+  if (group) open(group, true);
+  return shut;
+}
+
+function fold() {
+  lay(phone.matches);
+  show(location.hash);
 }
 
 document.addEventListener("click", event => {
   const link = event.target.closest('a[href^="#"]');
   if (link) show(link.hash);  // before the browser goes there
 });
+document.addEventListener("beforematch", event => {  // one row is found, the browser opens it alone
+  const group = event.target.closest(".answers tbody");
+  if (group) open(group, true);
+});
 addEventListener("hashchange", () => {
   if (show(location.hash)) document.getElementById(location.hash.slice(1)).scrollIntoView();
 });
-addEventListener("beforeprint", () => { for (const section of sections) section.open = true; });
+addEventListener("beforeprint", () => lay(false));
 addEventListener("afterprint", fold);
 phone.addEventListener("change", fold);
 fold();
