@@ -129,7 +129,7 @@ def _share(name, n_exact, n_exact_null, n_cells):
 
 
 def probe(model, documents, seed, run, what):
-    """R² of a token's position in each layer, its interval, and with shuffled places: [L+1]."""
+    """R² of a token's position in each layer, its interval, and with shuffled positions: [L+1]."""
     streams = {what: partial(residual_stream.states_read, model)}
     measured = position_probe.scored(streams, documents, seed, run)[what]
     best = measured["r2"].argmax()

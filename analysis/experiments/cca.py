@@ -143,7 +143,7 @@ def _gather(models, documents, inner, half, run):
 
 
 def _correlate(fit, test, y, orders):
-    """Correlations [K] of the test, of the fit, and of the test with shuffled places [n K]."""
+    """Correlations [K] of the test, of the fit, and of the test with shuffled positions [n K]."""
     W = maths.whitening(fit)
     fitted = maths.fit(fit, W, y)
     by_chance = []
@@ -242,7 +242,7 @@ register(
     ),
     says="The canonical correlations between the stream and the first {components} components of "
     "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "
-    "others, from what layer 0 reads to the output. With places shuffled 99 % stay below "
+    "others, from what layer 0 reads to the output. With positions shuffled 99 % stay below "
     "{mean_null:.2f}, and a model with random weights has {mean_random:.2f}. On the documents of "
     "the fit itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: "
     "{high}.",
@@ -251,14 +251,14 @@ register(
             "correlations",
             null="correlations_null",
             names="layer_names",
-            title="dashed, null: places shuffled, 99 % lower",
+            title="dashed, null: positions shuffled, 99 % lower",
             xlabel="pair of directions",
             ylabel="correlation, held-out documents",
         ),
         lines(
             Line("mean_fitted", "on the documents of the fit", ":", draw.ORANGE),
             Line("mean", "on the other documents"),
-            Line("mean_null", "null: places shuffled, 99 % lower", "--", draw.GREY),
+            Line("mean_null", "null: positions shuffled, 99 % lower", "--", draw.GREY),
             xticks=stream_layers,
             xlabel="layer that reads the stream",
             ylabel="mean correlation",

@@ -108,7 +108,7 @@ def _compare(r, seed):
 
 
 def _by_chance(model, by_place, r, seed):
-    """The most heads whose kernel peaks where they look, with the queries' places shuffled.
+    """The most heads whose kernel peaks where they look, with the queries' positions shuffled.
 
     Each head has an order of its own: heads are counted, and many are alike. A bias by distance
     is then the same at every lag on average, and is left out.

@@ -514,7 +514,7 @@ def _draw_shares(axes, r):
     axes.set(xlim=(-0.5, L - 0.5), xlabel="layer", ylabel="position × position,\nshare of the peak")
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.1), max(high, 1.1))
-    axes.set_title("each head with a direction\n(dashed: 99 % of shuffled places)")
+    axes.set_title("each head with a direction\n(dashed: 99 % of shuffled positions)")
 
 
 def _draw_legend(figure, r):

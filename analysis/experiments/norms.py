@@ -226,19 +226,19 @@ register(
     numbers="""
         r2_[norm|direction]: R² of the position predicted from the [norm|direction] of the sum of
             word and position embeddings, documents held out
-            null: R² from the [norm|direction] of the sum of word and position embeddings, places
+            null: R² from the [norm|direction] of the sum of word and position embeddings, positions
                 shuffled
         r2_[norm|direction]_rows: R² of the position predicted from the [norm|direction] of a
             position row, rows held out
-            null: R² from the [norm|direction] of a position row, places shuffled, mean over ten
+            null: R² from the [norm|direction] of a position row, positions shuffled, mean over ten
             splits
         r2_[norm|direction]_after: R² of the position predicted from the [norm|direction] of what
             the first attention reads, after a LayerNorm
-            null: R² from the [norm|direction] of what the first attention reads, places shuffled
+            null: R² from the [norm|direction] of what the first attention reads, positions shuffled
         fact r2_[norm|direction]_interval by from, to: 95 % interval of the R² from the
             [norm|direction] of word and position, documents resampled
         r2_norm_words: R² of the position predicted from the norm of words alone
-            null: R² from the norm of words alone, places shuffled
+            null: R² from the norm of words alone, positions shuffled
         fact row_norms by smallest, largest: smallest and largest norm of a position row
         fact documents by to learn from, to choose, to test on: documents to learn from, to choose
             the penalty, to test on
@@ -249,7 +249,7 @@ register(
     says=[
         "The norms of position rows go from {row_norms[0]:.3g} to {row_norms[1]:.3g}. The position "
         f"of a held-out row is predicted from its norm with R² {R2['norm_rows']}, from its "
-        f"direction with {R2['direction_rows']}; shuffled places give {{r2_norm_rows_null:.3f}} "
+        f"direction with {R2['direction_rows']}; shuffled positions give {{r2_norm_rows_null:.3f}} "
         "and {r2_direction_rows_null:.3f}.",
         When(
             "sources.size > 1",
@@ -267,7 +267,7 @@ register(
             _bar(1, "direction alone", draw.SKY),
             _bar(2, "both", draw.GREY),
             ticks=lambda r: [draw.wrapped(str(name), 14) for name in r["sources"]],
-            null="null: places shuffled",
+            null="null: positions shuffled",
             ylabel="R² of the place, held out",
             ylim=(None, 1.02),
         ),

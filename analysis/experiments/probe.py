@@ -158,7 +158,7 @@ def _parse_mask(name):
 
 
 def _headline(r, causal):
-    """The best layer's R² of every condition, beside what shuffled places give."""
+    """The best layer's R² of every condition, beside what shuffled positions give."""
     names = r["conditions"].tolist()
     best = dict(zip(names, r["r2"].max(axis=1)))
     null = dict(zip(names, r["r2_shuffled"].max(axis=1)))
@@ -262,7 +262,7 @@ def _draw_r2(axes, r, layers):
         line.set_label(name if abs(r2).max() > NONE else f"{name}: on the line at 0")
         axes.fill_between(layers, *ends.T, color=line.get_color(), alpha=0.15, linewidth=0)
     null = r["r2_shuffled"][0]
-    axes.plot(layers, null, "--", color="black", label="null: places shuffled, on")
+    axes.plot(layers, null, "--", color="black", label="null: positions shuffled, on")
     axes.set_ylabel("R² on held-out documents")
     axes.set_ylim(min(-0.05, r["r2_interval"].min()), 1.02)
 
@@ -323,7 +323,7 @@ register(
     ),
     says=[
         "A linear probe predicts the position of a token with {best_layers[0]}, where positions "
-        "are on. With shuffled places R² is {r2_on_null:.3f} at most; always predicting the "
+        "are on. With shuffled positions R² is {r2_on_null:.3f} at most; always predicting the "
         "middle is {error_on_null:.1f} tokens off. The others, in their best layers: ",
         Rows("{conditions}: {best_layers}", where="others"),
         ". ",

@@ -477,7 +477,7 @@ def _draw_parts(axes, r):
     axes.set_xticks(places, r["heads"][:n], rotation=90)
     axes.set_xlim(-0.6, max(n, SHOWN) - 0.4)
     axes.set_ylabel("share of the peak")
-    axes.set_title("what peaks are made of (black:\npositions, 99 % of shuffled places)")
+    axes.set_title("what peaks are made of (black:\npositions, 99 % of shuffled positions)")
 
 
 def _draw_waves(axes, r):

@@ -96,7 +96,7 @@ def _stream(axes, r):
     for i, values in enumerate(r["cca"].T):
         name = f"before layer {i}" if i < r["cca"].shape[1] - 1 else "output"
         axes.plot(x, values, color=LAYERS[i % len(LAYERS)], label=name)
-    axes.plot(x, r["cca_null"][:, -1], **SAMPLE, label="null of the output: places shuffled")
+    axes.plot(x, r["cca_null"][:, -1], **SAMPLE, label="null of the output: positions shuffled")
     axes.set(title="Positions in the stream (CCA)", ylabel="mean correlation", ylim=(-0.1, 1.02))
     axes.legend()
 

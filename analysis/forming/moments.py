@@ -44,7 +44,7 @@ MEASURES = (
     Measure("waves", "highest peak of the table away from 0", "rows shuffled", True),
     Measure("sharp", "attention of the sharpest head to its offset", "all keys alike", False),
     Measure("follow", "attention that follows moved positions", "each key moved at random", True),
-    Measure("kept", "positions in the last stream, correlation", "places shuffled", True),
+    Measure("kept", "positions in the last stream, correlation", "positions shuffled", True),
     Measure("gain", "loss that positions save, nats", "signs at random", False),
 )
 

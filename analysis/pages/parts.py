@@ -1,5 +1,6 @@
 """Pieces of HTML that the parts of the report share: verdicts, folds, tables."""
 
+import re
 from html import escape
 
 from ..machine.language import translated
@@ -23,6 +24,8 @@ KINDS = {
     "left out": "none",
     "measured": "none",
 }
+NOT_TEXT = r"(<(pre|code)\b.*?</\2>|<[^>]*>)"  # or code, whose numbers are to be copied
+MINUS = re.compile(rf"{NOT_TEXT}|(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)", re.DOTALL)
 
 
 def mark(verdict):
@@ -36,6 +39,15 @@ def sign(verdict):
     """The sign of a verdict, for the eye alone: its word stands beside it."""
     kind = KINDS.get(verdict, verdict)
     return f'<span class="sign {kind}" aria-hidden="true">{SIGNS[verdict]}</span>'
+
+
+def minus(html):
+    """HTML whose texts have a minus sign before numbers below 0; code and attributes stay.
+
+    >>> minus('<a href="#x-1">L0-L2: -0.5</a> <code>-1</code>')
+    '<a href="#x-1">L0-L2: −0.5</a> <code>-1</code>'
+    """
+    return MINUS.sub(lambda match: match[1] or "−", html)
 
 
 def fold(summary, content, kind=""):

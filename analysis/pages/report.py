@@ -82,6 +82,22 @@ def page(model, name, runs, rows, seconds, to_come=0):
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
     to_come: how many experiments are at work still.
     """
+    body = content(model, name, runs, rows, seconds, to_come)
+    return (
+        f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
+        f"<title>minitx: {escape(name)}</title>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{again(to_come)}"
+        f"<style>{STYLE}</style></head><body>"
+        f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
+        f"{overview.contents(runs)}<main>{parts.minus(body)}</main>"
+        f"<script>{PROGRAM}</script></body></html>\n"
+    )
+
+
+def content(model, name, runs, rows, seconds, to_come=0):
+    """What the document says, of what `page` takes: the head, the answers, the sections."""
     title = filled("What {model} computes", model=escape(name))
     sections = "".join(
         section(run, name, outcome, time) for run, outcome, time in themes.sort(runs)
@@ -91,19 +107,10 @@ def page(model, name, runs, rows, seconds, to_come=0):
     beside = sketch.figure(runs), overview.leads(), story.in_short(lines, runs)
     sentences = story.section(lines, link, *beside)
     return (
-        f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
-        f"<title>minitx: {escape(name)}</title>"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{again(to_come)}"
-        f"<style>{STYLE}</style></head><body>"
-        f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
-        f"{overview.contents(runs)}<main>"
         f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
         f"</header>{sentences}{overview.tally(runs, verdicts.line(rows))}"
         f"{overview.answers(runs, link)}"
-        f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main>"
-        f"<script>{PROGRAM}</script></body></html>\n"
+        f"{sections}{verdicts.section(rows, name)}{glossary.section()}"
     )
 
 

@@ -20,13 +20,13 @@ LINES = {  # class: (result, its row)
 }
 NAMES = {
     "random": "random weights",
-    "shuffled": "places shuffled",
+    "shuffled": "positions shuffled",
     "trained": "this model",
     "loss": "with its table",
     "loss_zero": "table at zero",
     "loss_null": "guess by frequency",
 }
-LEFT, TOP, WIDE, HIGH = 26, 8, 172, 118  # of the axes, in units of the picture
+LEFT, TOP, WIDE, HIGH = 26, 8, 156, 118  # of the axes, in units of the picture
 SIZE = 340, 160
 LETTER = 13  # units between two names, at least
 MOST = 8  # numbers of layers below the axis

@@ -34,7 +34,7 @@ WAYS = {  # by the names of context_extension.mechanisms
 }
 CAUSAL = "It is given none; only the causal mask, which hides later tokens, tells them apart."
 NONE = "It is given none, and sees all tokens: nothing tells their order."
-NO_EFFECT = "No measure of positions that stands here exceeds its null in this report."
+NO_EFFECT = "No measure of positions that stands here exceeds chance in this report."
 
 
 class Sentence(NamedTuple):
@@ -132,7 +132,7 @@ SENTENCES = (
             "{documents[2]} held-out documents. R² is {r2_on:.2f} {best_layer}, "
             "**{r2_on_last:.2f}** after the last layer",
             When("is_left", "", ", no more than random weights give"),
-            " (places shuffled: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
+            " (positions shuffled: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
             "{random_layer}).",
         ],
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),

@@ -304,6 +304,23 @@ def test_a_telephone_shows_the_report_in_3000_pixels(open_page, every):
     assert {*heights(page, ".answers tbody tr:not(.theme)")} == {0}
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_answers_have_a_look_each(open_page, every, dark):
+    """A ground or a frame of its own; three of the greys were one."""
+    page = open_page(every, 1280, 800, dark)
+    page.evaluate("""() => {
+      const mark = document.querySelector(".tally .mark");
+      for (const kind of ["bad", "none"]) {
+        mark.after(Object.assign(mark.cloneNode(), { className: `mark ${kind}` }));
+      }
+    }""")
+    looks = page.locator(".tally .mark").evaluate_all("""all => all.map(x => {
+      const look = getComputedStyle(x);
+      return [look.backgroundColor, look.boxShadow].join(" ");
+    })""")
+    assert len({*looks}) == 6  # yes, partly, no, undecided; failed, left out
+
+
 def test_a_tap_opens_a_group_of_answers(open_page, every):
     """Or Enter; what is folded is left out by Tab; on a wide screen nothing is folded."""
     page = open_page(every, 390, 844)

@@ -129,14 +129,15 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
         assert f"Figure: {question}" in {*page.all("alt"), *page.all("aria-label")}
         shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
-            assert text in shown
+            assert parts.minus(text) in shown
         stated = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for number in stated["headline"].values():
-            assert number["means"] in shown and number.get("null_means", "") in shown
+            assert parts.minus(number["means"]) in shown
+            assert parts.minus(number.get("null_means", "")) in shown
             is_share = number["means"].startswith("share")
             value = section._times_100(number["value"]) if is_share else number["value"]
             values = value if isinstance(value, list) else [value]
-            assert all(wording.words(value) in shown for value in values)
+            assert all(parts.minus(wording.words(value)) in shown for value in values)
         for ending in (".svg", ".npz", ".json"):
             assert f"{name}{ending}" in page.all("href")
 
@@ -183,6 +184,19 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
     assert f"Other questions{counts}" in page.text  # where a phone folds them
     assert text.count('class="mark partly"') == 4
     assert page.text.index("◐ partly") < page.text.index("◐ good")  # what the sign means
+
+
+def test_numbers_below_zero_have_a_minus_sign_on_the_page(tmp_path, monkeypatch):
+    """The record keeps what programs read; a command keeps what is typed."""
+    plant(monkeypatch, good, answer=answers("no", "-0.5 (L0-L2)"), published="At -1, `--x -2`.")
+    _, page = write_report(tmp_path)
+    assert "−0.5 (L0-L2)" in page.of("answers") and "-0.5" not in page.of("answers")
+    assert "At −1, `--x −2`." in page.of("good")
+    record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert record["experiments"]["good"]["answer"]["value"] == "-0.5 (L0-L2)"
+    assert parts.minus('<p id="a-1">1e-05, a-1</p><code>-1</code>') == (
+        '<p id="a-1">1e−05, a-1</p><code>-1</code>'
+    )
 
 
 def test_questions_stand_by_theme_and_statements_on_any_transformer_are_counted_apart(text, page):
@@ -299,7 +313,7 @@ def test_long_lists_are_tables_whose_columns_sort(tmp_path, monkeypatch):
     text, page = write_report(tmp_path)
     first, second = re.findall(r'<table class="sorts">(.*?)</table>', text)
     assert Page(f"<table>{first}</table>").text == "headoffset" + "".join(
-        f"{name}-1" for name in names
+        f"{name}−1" for name in names
     )
     rows = re.findall(r"<tr><th.*?</tr>", second)
     assert [Page(row).text for row in rows[1:3]] == ["L0H0009.5", "L0H10.12519.5"]

@@ -323,7 +323,7 @@ def test_the_picture_shows_the_probe_beside_random_weights_and_shuffled_places()
     assert shown.tags[2][1]["aria-label"].endswith("this model: 0.90, 0.80, 0.60")
     assert [t for t, _, _ in shown.texts if "." in t and " " in t] == [
         "random weights 0.10",
-        "places shuffled 0.00",
+        "positions shuffled 0.00",
         "this model 0.60",
     ]
     assert {"input", "0", "layer 1"} <= {text for text, _, _ in shown.texts}

@@ -6666,4 +6666,10 @@ BREAKS = [
         """f'<span class="counts">{_counts(own)}</span>'""",
         "''",
     ),
+    Break(
+        "numbers below 0 have a hyphen on the page of a report",
+        "analysis/pages/report.py",
+        "parts.minus(body)",
+        "body",
+    ),
 ]
