@@ -143,12 +143,15 @@ def thumbnail(picture, width=200):
     """
     from matplotlib.axis import Axis
     from matplotlib.image import imread, imsave
+    from matplotlib.legend import Legend
     from matplotlib.text import Text
 
     for axis in picture.findobj(Axis):
         axis.set_visible(False)
+    for legend in picture.findobj(Legend):
+        legend.set_visible(False)
     for words in picture.findobj(Text):
-        words.set_visible(False)
+        words.set_text("")  # the arrow that points from one stays
     part = _first_panel_alone(picture)
     dots = width / max(part * picture.get_size_inches())
     drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
@@ -164,15 +167,14 @@ def _first_panel_alone(picture):
 
     Panels that are many and small are one picture, and stay.
     """
-    boxes = {axes: axes.get_position() for axes in picture.axes}
+    in_figure = picture.transFigure.inverted()  # not in the part of it that an axes belongs to
+    boxes = {axes: axes.bbox.transformed(in_figure) for axes in picture.axes}
     panels = {axes: box for axes, box in boxes.items() if min(box.width, box.height) > PANEL}
     if not panels:
         return 1
     first = max(panels.values(), key=lambda box: (round(box.y1, 1), -box.x0))
     for axes, box in boxes.items():
         axes.set_visible(first.contains(*(box.min + box.max) / 2))
-    for legend in picture.legends:
-        legend.set_visible(False)
     return first.size
 
 

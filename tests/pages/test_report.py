@@ -587,3 +587,36 @@ def test_a_thumbnail_shows_the_first_panel_of_a_few_and_all_of_many():
     few, many = (imread(io.BytesIO(of(n, [0, 1, 0]))).shape for n in (3, 9))
     assert few[1] < 2 * few[0] and many[1] > 3 * many[0]
     assert max(few) > 60 and of(3, [0, 1, 0]) != of(3, [1, 0, 1])
+
+
+def test_a_thumbnail_shows_one_panel_of_a_figure_in_parts_without_legends():
+    """Where axes stand was read in their part: a panel of each was shown, and marks of legends."""
+
+    def of(parted, legend):
+        with draw.style():
+            figure = draw.figure(8, 4)
+            above, below = figure.subfigures(2, 1)
+            first = above.subplots()
+            first.plot([0, 1, 0], label="a line")
+            if legend:
+                first.legend()
+                above.legend(loc="outside upper right")
+            if parted:
+                below.subplots().plot([1, 0, 1])
+            figure.set_layout_engine(None)
+            draw.svg(figure)
+            return draw.thumbnail(figure, 100)
+
+    assert of(True, False) == of(False, False) == of(True, True)
+
+
+def test_a_thumbnail_has_the_arrows_of_its_panel():
+    """A graph of arrows was an empty picture of 62 by 3 pixels."""
+    with draw.style():
+        figure = draw.figure(4, 4)
+        axes = figure.subplots()
+        axes.annotate("", (0.9, 0.9), (0.1, 0.1), arrowprops={"arrowstyle": "-", "linewidth": 9})
+        axes.set_axis_off()
+        draw.svg(figure)
+        image = imread(io.BytesIO(draw.thumbnail(figure, 100)))
+    assert min(image.shape[:2]) > 40 and (image[..., :3] < 0.5).any(axis=-1).mean() > 0.05

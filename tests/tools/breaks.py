@@ -6672,4 +6672,10 @@ BREAKS = [
         "parts.minus(body)",
         "body",
     ),
+    Break(
+        "a thumbnail of a figure in parts has a panel of each",
+        "analysis/drawing/draw.py",
+        "axes.bbox.transformed(in_figure)",
+        "axes.get_position()",
+    ),
 ]
