@@ -8,8 +8,13 @@ import numpy as np
 
 import minitx
 from minitx.kernels import softmax_
+from minitx.sampling import Sampling
+
+from ..measures.outputs import GUESSES, likeliest
+from ..pages.writers import BLANKS
 
 SHOWN = 8  # likeliest tokens of a place
+PLAIN = Sampling(temperature=1.0)
 HEADS = "causal", "masked"  # that say tokens
 
 
@@ -54,11 +59,16 @@ def probabilities(y, sampling):
 def beside(model, tokens, request, outputs):
     """For each place the likeliest tokens of every run, and what stood or was said there.
 
-    outputs: logits [n V] of each run. Returns {"kind", "places": [...]}.
+    outputs: logits [n V] of each run. Returns {"kind", "places": [...]}. Of several runs "in_all"
+    has, as the model gives it, what a list of their differences needs.
     """
     rows = places(model, tokens, request.hidden)
     by_run = [probabilities(y, request.sampling) for y in outputs]
     shown = [_place(model, n, i, by_run, tokens) for i, n in enumerate(rows)]
+    if len(outputs) > 1:
+        plain = by_run if request.sampling == PLAIN else [probabilities(y, PLAIN) for y in outputs]
+        for i, place in enumerate(shown):
+            place["in_all"] = _in_all(model, [p[i] for p in plain])
     kind = "said" if model.encoder is not None else model.config.task_head
     return {"kind": kind, "places": shown}
 
@@ -78,6 +88,13 @@ def _likeliest(model, p):
     best = np.argsort(-p, kind="stable")[:SHOWN]
     best = best[p[best] > 0]
     return [[int(t), piece, float(p[t])] for t, piece in zip(best, _pieces(model, best))]
+
+
+def _in_all(model, by_run):
+    """What is among the first guesses of a run, with its probability in all: [[piece, [p ...]]]."""
+    ids = np.unique([likeliest(p[None], GUESSES).ids for p in by_run])
+    shown = [piece.translate(BLANKS) or "∅" for piece in _pieces(model, ids)]
+    return [[piece, [float(p[t]) for p in by_run]] for t, piece in zip(ids, shown)]
 
 
 def _pieces(model, ids):

@@ -23,11 +23,13 @@ from minitx.kernels import layer_norm, linear
 
 from ..maths import nulls
 from ..measures import outputs
+from .packing import TINY
 
 TASKS = "masked", "causal", "sequence", "next_sentence"
 MOST = 16  # heads of a place whose words are told, at most
 WORDS, READS = 4, 3  # words that a head raises, and lowers; places that it reads from
 ATTENTION = {"head": "attn_out", "cross_head": "cross_out"}  # what the heads of a layer write
+COMPUTED = "head", "cross_head", "mlp"
 STEP = 1e-3  # of the stream's length: for the slope of a head that is not linear
 
 
@@ -36,7 +38,8 @@ class Place(NamedTuple):
 
     guesses: np.ndarray  # [G] ids, the likeliest first
     parts: np.ndarray  # [G C]
-    null: np.ndarray  # [G C] 99 % quantile of the size, for drawn tokens of similar ids
+    null: np.ndarray  # [G C] what no component exceeds of drawn tokens, see `chance`
+    most_null: np.ndarray  # [G] 99 % quantile of the largest head's or MLP's share of all of them
     logits: np.ndarray  # [G]
     heads: np.ndarray  # [K] components, those with the largest parts of the likeliest guess
     words: np.ndarray  # [K 2W] ids: the most raised, then the most lowered
@@ -90,13 +93,13 @@ class Writers:
         asked = self.model, self.trace, self.batch, column
         each = [attribution.of_trace(*asked, np.array([i])) for i in guesses]
         parts, drawn = zip(*map(self.summed, each))
-        null = np.quantile(abs(np.array(drawn)), nulls.CHANCE, axis=-1)
-        parts = np.array(parts)
+        parts, drawn = np.array(parts), abs(np.array(drawn))
         is_head = [name in ATTENTION for name, _, _ in self.components]
         sizes = np.where(is_head, abs(parts[0]), -1.0)
         heads = np.argsort(-sizes, kind="stable")[: min(most, sum(is_head))]
         said = *self.words(column, heads), *self.sources(column, guesses[0], heads)
-        return Place(guesses, parts, null, y[guesses], heads, *said)
+        most_null = np.quantile(self.largest(drawn), nulls.CHANCE, axis=-1)
+        return Place(guesses, parts, chance(drawn), most_null, y[guesses], heads, *said)
 
     def summed(self, table):
         """The rows of an Attribution, and of its drawn tokens, by component: [C], [C n]."""
@@ -107,6 +110,12 @@ class Writers:
             if not self.is_silent(name, layer):
                 total[number[_kind(name, layer, head)]] += row
         return total[:, 0], total[:, 1:]
+
+    def largest(self, drawn):  # [G C n] -> [G n]
+        """The largest size of a head or an MLP of each drawn token, as a share of all of theirs."""
+        is_computed = [name in COMPUTED for name, _, _ in self.components]
+        sizes = drawn[:, is_computed]
+        return sizes.max(axis=1) / np.maximum(sizes.sum(axis=1), TINY)
 
     def is_silent(self, name, layer):
         """Whether a layer's attention was switched off as a whole: its heads then write nothing."""
@@ -164,6 +173,17 @@ def components(model):
     layers = [(kind, layer, NOWHERE) for kind in ("mlp", "biases") for layer in range(L)]
     names = [*EMBEDDINGS, "biases"]
     return [*heads, *layers, *((name, NOWHERE, NOWHERE) for name in names)]
+
+
+def chance(drawn):  # [G C n] -> [G C]
+    """What no component exceeds of drawn tokens, whose sizes are given: many are tried at once.
+
+    Each component's 99 % quantile, times what the largest is of all components and drawn tokens,
+    each as a multiple of its quantile.
+    """
+    own = np.quantile(drawn, nulls.CHANCE, axis=-1, keepdims=True)
+    multiples = drawn / np.maximum(own, TINY)
+    return (own * multiples.max(axis=(1, 2), keepdims=True))[:, :, 0]
 
 
 def _kind(name, layer, head):

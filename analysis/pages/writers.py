@@ -43,7 +43,7 @@ def of_places(model, tokens, places, **options):
     content["components"] = logit_attribution.components(model)
     content["gap"] = float(max(place.gap for place in each))
     content |= {name: pack(columns[name], 1, 12) for name in ("parts", "logits")}
-    content["null"] = pack(columns["null"], 1, 8)
+    content |= {name: pack(columns[name], 1, 8) for name in ("null", "most_null")}
     if not columns["words"].size:  # classes: heads are not asked for words
         return content
     ids, numbers = np.unique(columns["words"], return_inverse=True)

@@ -238,6 +238,24 @@ def test_top_k_and_top_p_leave_guesses_out(client, causal, drawn):
     assert {text["text"] for text in texts} <= allowed
 
 
+def test_what_one_run_expects_has_its_probability_in_all(client, causal):
+    """As the model gives it, however the next token is drawn; with one run there is no list."""
+    tokens, p = causal.tokenizer.encode(TEXT), []
+    for edits in {}, {"pos_embed": lambda x: 0 * x}:
+        y = minitx.run(causal, tokens, "logits", edits)["logits"][0, -1].astype(float)
+        p.append(np.exp(y - y.max()) / np.exp(y - y.max()).sum())
+    ids = np.unique(np.argsort(p)[:, -5:])
+    pieces = [piece.replace(" ", "␣") for piece in causal.tokenizer.pieces(ids)]
+    for drawn in {}, {"top_k": 1}, {"temperature": 0.5}:
+        answer = ask(client, model="gpt", changes={"positions": "zero"}, **drawn).json()
+        (place,) = answer["live"]["guesses"]["places"]
+        assert [piece for piece, _ in place["in_all"]] == pieces
+        by_piece = np.array([by_run for _, by_run in place["in_all"]])
+        assert by_piece.T == pytest.approx(np.array(p)[:, ids], rel=1e-4)
+    (place,) = ask(client, model="gpt").json()["live"]["guesses"]["places"]
+    assert "in_all" not in place
+
+
 def test_the_python_prints_the_guesses_that_are_shown(client, causal, capsys):
     drawn = {"temperature": 0.7, "top_k": 4, "changes": {"positions": "zero"}}
     answer = ask(client, model="gpt", **drawn).json()

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 import minitx
 from minitx import weights
+from minitx.analysis.experiments.attribute import attribute
 from minitx.analysis.pages import explore, logit_attribution
 
 TEXT = "The old man said that he"
@@ -38,6 +39,7 @@ def path(tmp_path, model):
 def page(open_page, path):
     """The page of the text, with all its views drawn."""
     page = ready(open_page(path))
+    explored.open_parts(page)
     settle(page)
     return page
 
@@ -122,13 +124,68 @@ def test_one_card_shows_a_guess_from_left_to_right_or_head_by_head(page):
 
 
 def test_a_flow_is_read_and_chosen_by_keys(page):
-    button = view(page, "flow").get_by_role("button").first
+    button = view(page, "flow").get_by_role("button", name=re.compile("^L")).first
     name = button.text_content()
     button.focus()
     page.keyboard.press("Enter")
     explored.expect_selected(explored.head(page, name))
     expect(view(page, "flow").get_by_role("button", name=name, exact=True)).to_be_focused()
     expect(view(page, "flow").locator("[aria-pressed=true]")).to_have_text(name)
+
+
+def percent(x):
+    return f"{x:.0%}".replace("%", " %")
+
+
+def mlp_said(page, model, layer):
+    """Begins with what the panel of the flow says of an MLP."""
+    ids = model.tokenizer.encode(TEXT)
+    (place,) = logit_attribution.of_text(model, ids, [len(ids) - 1])
+    component = logit_attribution.components(model).index(("mlp", layer, -1))
+    parts = [f"{x:+.2f}".replace("-", "−") for x in place.parts[:, component]]
+    pieces = [x.replace(" ", "␣") for x in model.tokenizer.pieces(place.guesses)]
+    panel = view(page, "flow").locator(".written")
+    expect(panel).to_contain_text(f"MLP {layer} wrote {parts[0]} towards “{pieces[0]}”")
+    each = ", ".join(f"“{piece}” {x}" for piece, x in zip(pieces, parts))
+    expect(panel).to_contain_text(f"Towards each guess {each}.")
+    expect(view(page, "flow").locator("[aria-pressed=true]")).to_have_text(f"MLP {layer}")
+
+
+def test_an_mlp_is_chosen_in_the_flow_as_a_head_is(page, model):
+    """By its button and in the picture, in both pictures of a guess; the address keeps it."""
+    head = page.evaluate("minitx.state.head")
+    view(page, "flow").get_by_role("button", name="MLP 1").focus()
+    page.keyboard.press("Enter")
+    expect(view(page, "flow").get_by_role("button", name="MLP 1")).to_be_focused()
+    mlp_said(page, model, 1)
+    explored.click(
+        view(page, "flow").locator("svg text").get_by_text(re.compile(r"^MLP 3 \+")), x=-0.1
+    )
+    mlp_said(page, model, 3)
+    assert page.evaluate("minitx.state.head") == head  # what the other views show
+    expect(page).to_have_url(re.compile("mlp=3"))
+    page.reload()
+    settle(ready(page))
+    explored.open_parts(page)
+    mlp_said(page, model, 3)
+    explored.head_by_head(page)
+    expect(view(page, "writers").locator(".written")).to_contain_text("MLP 3 wrote")
+    explored.click(explored.head(page, "L1H2"))
+    expect(view(page, "writers").locator(".written")).to_contain_text("L1H2 wrote")
+    expect(page).not_to_have_url(re.compile("mlp="))
+
+
+def test_a_guess_is_told_as_the_experiment_tells_it(page, model):
+    """The largest part as a share of all, with its chance; none of them writes most."""
+    ids = model.tokenizer.encode(TEXT)
+    result = attribute(model, prompt=TEXT)
+    (place,) = logit_attribution.of_text(model, ids, [len(ids) - 1])
+    assert place.most_null[0] == pytest.approx(result["largest_null"])
+    largest, chance = (percent(result[name]) for name in ("largest", "largest_null"))
+    name = result["largest_name"].replace("mlp", "MLP")
+    flow = view(page, "flow")
+    expect(flow).to_contain_text(f"The largest part, {name}, is {largest} of the size of all")
+    expect(flow).to_contain_text(f"drawn tokens: up to {chance}); “minitx attribute” asks")
 
 
 def test_a_flow_of_another_guess_and_token(page):

@@ -503,6 +503,22 @@ def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     expect(part(page, "code")).not_to_be_visible()
 
 
+def test_a_difference_has_every_number_that_the_server_knows(page, runs):
+    """What is among the five likeliest of one run alone had "<" and two ends of its change."""
+    part(page, "model").select_option("tiny-gpt2")
+    part(page, "text").fill("The old man said that he")
+    part(page, "positions").select_option("zero")
+    answered(page, "Changed: positions at zero")
+    run(page, "the difference").click()
+    explored.settle(page)
+    rows = page.locator(".changed-guesses tr").all()[1:]
+    assert len(rows) > 5  # some are likely in one run alone
+    for row in rows:
+        before, after, change = row.locator("td").all_text_contents()[1:4]
+        points = float(after.rstrip(" %")) - float(before.rstrip(" %"))
+        assert float(change.replace("−", "-")) == pytest.approx(points, abs=1.05)  # of whole ones
+
+
 def test_the_python_of_a_difference_ends_with_the_signed_numbers(page, capsys):
     explored.tokens(page).nth(3).click()
     part(page, "heads_off").click()

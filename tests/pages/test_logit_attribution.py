@@ -5,7 +5,7 @@ import pytest
 
 import minitx
 from minitx import circuits
-from minitx.analysis.measures import decoder_texts, kinds
+from minitx.analysis.measures import decoder_texts, document_features, kinds
 from minitx.analysis.pages import logit_attribution
 
 TEXTS = {
@@ -13,6 +13,10 @@ TEXTS = {
     "tiny-roberta": "The old man<mask> down the road.",
     "tiny-bert": "The old man [MASK] down the road.",
 }
+LONG = (
+    "The old man said that he had never seen such a thing in all his life, and that he would go to "
+    "the sea in the morning."
+)
 EXACT = 1e-9  # float64; measured 2e-14 of logits of up to 12
 
 
@@ -26,17 +30,56 @@ def seen(request):
     return model, tokens, column, place
 
 
-def test_parts_and_nulls_of_heads_are_those_of_logit_attribution(seen):
+def test_parts_of_heads_are_those_of_logit_attribution(seen):
     model, tokens, column, place = seen
     numbers = {name: i for i, name in enumerate(logit_attribution.components(model))}
-    for guess, parts, null, logit in zip(place.guesses, place.parts, place.null, place.logits):
+    for guess, parts, logit in zip(place.guesses, place.parts, place.logits):
         table = circuits.logit_attribution(model, tokens, int(guess), place=column)
         is_head = table.component == "head"
         order = [numbers["head", layer, head] for layer, head in np.ndindex(table.heads.shape)]
         assert parts[order] == pytest.approx(table.logits[is_head], abs=EXACT)
-        assert null[order] == pytest.approx(table.null[is_head], abs=EXACT)
         assert parts.sum() == pytest.approx(table.logits.sum(), abs=EXACT)
         assert logit == pytest.approx(table.logit, abs=EXACT)
+
+
+def test_chance_is_that_of_all_components_tried(seen):
+    """No component of a drawn token exceeds it, one reaches it; each counts by its own quantile."""
+    model, tokens, column, place = seen
+    numbers = {name: i for i, name in enumerate(logit_attribution.components(model))}
+    is_computed = [name in logit_attribution.COMPUTED for name, _, _ in numbers]
+    for guess, null, most_null in zip(place.guesses, place.null, place.most_null):
+        table = circuits.logit_attribution(model, tokens, int(guess), place=column)
+        drawn = np.zeros((len(numbers), table.drawn.shape[1]))
+        for *key, row in zip(table.component, table.layer, table.head, table.drawn):
+            drawn[numbers.get(tuple(key), numbers["biases", key[1], -1])] += row
+        drawn = abs(drawn)
+        writes = null > 0
+        assert (drawn[writes] / null[writes, None]).max() == pytest.approx(1)
+        times = null[writes] / np.quantile(drawn[writes], 0.99, axis=-1)
+        assert times == pytest.approx(times[0]) and times[0] > 1
+        most = drawn[is_computed].max(axis=0) / drawn[is_computed].sum(axis=0)
+        assert most_null == pytest.approx(np.quantile(most, 0.99))
+
+
+CLEAR = 1.1  # as the page has it
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_few_guesses_of_random_weights_have_a_part_that_stands_out(name):
+    """At most a tenth; beside each part's own chance up to half of them had one: 22 were tried."""
+    model = minitx.load(name)
+    tokens = model.tokenizer.encode(LONG)
+    is_computed = [
+        kind in logit_attribution.COMPUTED for kind, _, _ in logit_attribution.components(model)
+    ]
+    counts = []
+    for seed in range(2):
+        random = document_features.untrained(model, np.random.default_rng(seed))
+        places = range(2, len(tokens) - 1)
+        for place in logit_attribution.of_text(random, tokens, places, most=1, n_guesses=1):
+            stands_out = abs(place.parts[0]) > CLEAR * place.null[0]
+            counts.append(stands_out[is_computed].any())
+    assert np.mean(counts) <= 0.1
 
 
 def test_the_sum_is_the_logit_where_nothing_stands_before_the_vocabulary(seen):

@@ -4927,8 +4927,8 @@ BREAKS = [
     Break(
         "the null of who wrote a guess is a mean",
         "analysis/pages/logit_attribution.py",
-        "np.quantile(abs(np.array(drawn)), nulls.CHANCE, axis=-1)",
-        "abs(np.array(drawn)).mean(axis=-1)",
+        "np.quantile(drawn, nulls.CHANCE, axis=-1, keepdims=True)",
+        "drawn.mean(axis=-1, keepdims=True)",
     ),
     Break(
         "a layer that is off writes guesses",
@@ -6677,5 +6677,17 @@ BREAKS = [
         "analysis/drawing/draw.py",
         "axes.bbox.transformed(in_figure)",
         "axes.get_position()",
+    ),
+    Break(
+        "chance for one part of a guess is taken for that of all that are tried",
+        "analysis/pages/logit_attribution.py",
+        "own * multiples.max(axis=(1, 2), keepdims=True)",
+        "own",
+    ),
+    Break(
+        "the share of the largest part of a guess has a mean as its chance",
+        "analysis/pages/logit_attribution.py",
+        "np.quantile(self.largest(drawn), nulls.CHANCE, axis=-1)",
+        "self.largest(drawn).mean(axis=-1)",
     ),
 ]

@@ -77,6 +77,14 @@ def head_by_head(page):
         button.click()
 
 
+def open_parts(page):
+    """Show the parts of a guess of which none stands out."""
+    settle(page)
+    fold = page.locator("#flow").get_by_text("Show the parts")
+    if fold.is_visible() and not fold.locator("..").evaluate("x => x.open"):
+        fold.click()
+
+
 def tip(page, name):
     """The hover text of a view."""
     return view(page, name).locator("[aria-label=tip]")

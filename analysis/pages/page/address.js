@@ -32,6 +32,7 @@ function fromAddress() {  // what the address says of the state; what makes no s
   const head = /^L(\d+)H(\d+)$/.exec(given.get("head") ?? ""), token = given.get("token") ?? "", run = given.get("run");
   if (head && +head[1] < L && +head[2] < H) changes.head = head[1] * H + +head[2];
   if (/^\d+$/.test(token)) changes.token = +token;
+  if (/^\d+$/.test(given.get("mlp") ?? "")) changes.mlp = Math.min(+given.get("mlp"), L - 1);
   if (/^\d+(,\d+)*$/.test(given.get("heads") ?? "")) changes.heads = given.get("heads");
   if (TOLD.includes(changes.view)) changes.told = changes.view;
   if (run === "difference" || /^\d$/.test(run ?? "")) changes.run = run === "difference" ? run : +run;
@@ -44,7 +45,7 @@ function toAddress() {
   kept = JSON.stringify(state);
   const given = new URLSearchParams(location.hash.slice(1));
   const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
-  for (const name of [...Object.keys(WORDS), "token", "run", "heads"]) {
+  for (const name of [...Object.keys(WORDS), "token", "run", "heads", "mlp"]) {
     const first = name === "part" ? WORDS.part()[0] : usual[name];
     put(name, state[name] === first ? null : state[name]);
   }
@@ -59,7 +60,7 @@ function toAddress() {
 
 function viewed() {  // the state as the address has it, without what else stands there
   toAddress();
-  const given = new URLSearchParams(location.hash.slice(1)), own = [...Object.keys(WORDS), "token", "run", "heads", "head", "theme"];
+  const given = new URLSearchParams(location.hash.slice(1)), own = [...Object.keys(WORDS), "token", "run", "heads", "mlp", "head", "theme"];
   return `${new URLSearchParams([...given].filter(([name]) => own.includes(name)))}`;
 }
 

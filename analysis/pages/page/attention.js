@@ -124,9 +124,9 @@ function looksAt(head) {  // the offset, in cross the key, that gets most of its
     return say`gives the key that a query looks at most ${percent(most)} of its attention on average (all keys alike: ${percent(1 / S)})`;
   }
   const peak = peakOf(head), mean = percent(profileOf(head)[peak + reach]), even = percent(data.uniform[peak + reach]);
-  if (!aboveChance(head)) return say`has no offset beyond chance: offset ${signed(peak)} gets most, ${mean} of its attention (chance ${even})`;
+  if (!aboveChance(head)) return say`has no offset beyond chance: offset ${signed(peak)} gets most, on average over the ${data.unit}s ${mean} of its attention (chance ${even})`;
   const [, kind] = kindsOf(head).find(([kind]) => isSaid(head, kind)) ?? [];
-  return say`looks most at ${tokenAt(peak)}: ${mean} of its attention here (chance ${even})` +
+  return say`looks most at ${tokenAt(peak)}: on average over the ${data.unit}s ${mean} of its attention here (chance ${even})` +
     (kind ? say`, ${percent(kind.heads[head])} on random words (chance ${percent(kind.null)})` : "");
 }
 

@@ -9,12 +9,12 @@ let version = 0;  // counts what was shown: every view is drawn anew
 let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
 let pattern, plane, columns, profile, share, weight, values, total;
 
-// state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
+// state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; mlp is the layer of the MLP whose writing is told instead of the head's, or null; token is
 // the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
 // overview explains; sort, only, layer say which heads are listed; heads, which of
 // a layer are shown; told, how it is shown where a guess comes from; rows, of which tokens guesses are listed; dark is null while the system decides
 
-const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
+const state = {run: 0, part: "", head: null, mlp: null, token: null, side: "query", view: null, step: null, dark: null,
                thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", rows: "told", stage: "normalised",
                colour: "query and key", written: "the stream",
                way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
@@ -150,7 +150,7 @@ function whyNoDifference() {  // "" where weights can be subtracted one by one
 
 function set(changes, isStep = true) {  // isStep: the browser's back button comes back to what was before
   const other = changes.part !== undefined && changes.part !== state.part, isRun = "run" in changes;
-  Object.assign(state, other ? {head: null, token: null, side: "query"} : {}, changes);
+  Object.assign(state, "head" in changes || other ? {mlp: null} : {}, other ? {head: null, token: null, side: "query"} : {}, changes);
   if (other || isRun || "head" in changes || "token" in changes) settle();
   if (!("head" in changes) && ("only" in changes || "layer" in changes)) chooseListed();
   if (isRun) writeParts();
@@ -183,5 +183,6 @@ function settle() {  // looks at what the state says, or at the nearest that the
   apart = page.runs.length > 1 ? whyNoDifference() : "";
   lookAtState();
   if (!(state.head >= 0 && state.head < L * H) || state.head === null) state.head = sharpest();
+  if (state.mlp >= L) state.mlp = null;
   if (state.token !== null) state.token = Math.min(state.token, labels[state.side].length - 1);
 }

@@ -49,8 +49,8 @@ Object.entries(VIEWS).forEach(([id, view], n) => {
   fold.append(summary, iconsOf(id, view), ...(choices.length ? [controls] : []), box, make("p", {className: "hint"}));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
   keepTipInside(box);
-  box.addEventListener("click", () => {
-    const found = [...box.children].map(child => child.value).find(value => value);
+  box.addEventListener("click", ({target}) => {
+    const found = [...box.children, target.closest("svg")].map(child => child?.value).find(value => value);
     if (found && view.pick) set(view.pick(found));
   });
 });
@@ -271,8 +271,8 @@ const isOfToken = () => isThere("guesses") && !made.classes && !data.picture;  /
 
 function said() {
   const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
-  if (token === null) return say`${name} ${inShort(head)}. All ${data.unit}s are shown: choose one to see what it alone looks at.` +
-    (isOfToken() ? say` The guess shown is the one${wherever()}, in a dashed frame.` : "");
+  if (token === null) return say`${name} ${inShort(head)}. All ${data.unit}s are shown: choose one to see it alone.` +
+    (isOfToken() ? say` In a dashed frame: the token whose guess is shown.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ");
   return (isOff(head) ? say`${name} is ${OFF}.` + " " : "") + ofToken(name, quoted(token, side), found);
@@ -395,11 +395,20 @@ function precision() {
 
 function writePage() {  // what changes with the data alone
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(say(" and "));
+  writeSigns();
   byId("changed").textContent = page.says ? say`Changed: ${page.says}.` : "";
   const runs = page.runs.map((run, n) => [n, say(run.name)]);
   if (runs.length > 1) runs.push(["difference", apart ? say`both (no difference: ${apart})` : say("the difference")]);
   writeChoice("run", runs, run => set({run}));
   writeParts();
+}
+
+const SIGNS = {"⏎": say(" ⏎ is a line break."), "⇥": say(" ⇥ is a tab.")};
+
+function writeSigns() {  // beside that of a space, those that stand in a text or a guess
+  const texts = page.runs.flatMap(run => Object.values(partsOf(run))).flatMap(part => [...part.labels, ...part.keys ?? [], ...part.outputs?.pieces ?? [], ...part.outputs?.written?.pieces ?? []]);
+  const there = Object.keys(SIGNS).filter(sign => texts.some(text => text.includes(sign)));
+  byId("signs").textContent = there.map(sign => SIGNS[sign]).join("");
 }
 
 function writeParts() {

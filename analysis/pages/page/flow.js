@@ -4,31 +4,40 @@
 
 const WRITERS_SHOWN = 12, SOURCES_SHOWN = 10;  // the largest
 const STAIR = 26, SEEN = 0.6;  // pixels: a writer stands on a stair; a token with a thinner band is left out
-const EMBEDDINGS = ["word", "position", "type"];
+const EMBEDDINGS = ["word", "position", "type"], COMPUTED = ["head", "cross_head", "mlp"];
 const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
 function flowHint() {
   if (!isChanceOpen && partsShown().length && !partsShown().some(standsOut)) return say("What each head and MLP writes towards the guess is compared with what it writes towards other tokens, which is chance.");
   return ofLogit() + say`Who writes towards “${escaped(guessed())}”${escaped(wherever())}, from left to right as the pass goes: the wider a band, the more logits. ` +
     say("On the right, what is <b class=more>for it</b> stands above the line, what is <b class=less>against it</b> below, beside their <b>net</b>; pale is within what chance gives. What a head writes is split over the ") +
-    say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, or another guess.");
+    say("tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, an MLP, or another guess.") + SELECTED;
 }
 
 const flow = width => told(parts => {
   const writers = flowWriters(parts), isWide = width >= 900, clear = writers.filter(d => d.isClear).map(d => `${flowName(d)} ${logits(d.x)}`);
   const picture = make("div", {className: "flow"}, {}, flowPicture(isWide ? width - 330 : width, writers), flowList(writers));
-  return standsOut(parts) ? [make("p", {className: "rest", textContent: say`Beyond chance: ${clear.join(", ")}. All else is within what chance gives, and pale.`}), picture]
-    : folded(picture, clear);
+  const shown = make("div", {}, {}, picture, writerChosen(parts));
+  return standsOut(parts) ? [make("p", {className: "rest", textContent: say`Stands out: ${clear.join(", ")}. ${NO_MORE} All else is pale. ` + ofLargest(parts)}), shown]
+    : folded(shown, clear, parts);
 });
+
+const NO_MORE = say("No part writes so much towards any of 200 drawn tokens, measured by what it usually writes.");  // as many as attribution.py draws
+
+function ofLargest(parts) {  // as a share of all of them: the measure of `minitx attribute`, of which this is one text
+  const {w, row} = writtenHere(), own = parts.filter(d => COMPUTED.includes(d.name)), largest = d3.greatest(own, d => Math.abs(d.x));
+  const [is, chance] = [Math.abs(largest.x) / (d3.sum(own, d => Math.abs(d.x)) || 1), w.most_null[row * w.guesses + NTH.indexOf(state.guess)]];
+  return say`The largest part, ${flowName(largest)}, is ${percent(is)} of the size of all that heads and MLPs write (99 of 100 drawn tokens: up to ${percent(chance)}); “minitx attribute” asks for half.`;
+}
 
 const standsOut = parts => parts.some(d => d.isClear && !EMBEDDINGS.includes(d.name));  // a head or an MLP
 const partsShown = () => (isPair() ? page.runs.map((_, n) => within(n, partsOfGuess)) : [partsOfGuess()]).filter(Array.isArray);
 
 let isChanceOpen = false;  // the reader wants the picture of a guess whose parts are all at chance
 
-function folded(picture, [itself]) {
-  const says = make("p", {textContent: (itself ? say`Of this guess only ${itself} stands out: what each head and MLP writes is within what chance gives.`
-    : say("No part of this guess stands out: what each of them writes is within what chance gives.")) +
+function folded(picture, [itself], parts) {
+  const says = make("p", {textContent: (itself ? say`Of this guess only ${itself} stands out: what each head and MLP writes is within what chance gives. `
+    : say("No part of this guess stands out: what each of them writes is within what chance gives. ")) + ofLargest(parts) +
     (isItself() ? say(" The model sees this token, so it can copy it; hidden, it has to be guessed.") : "")});
   const fold = make("details", {open: isChanceOpen, ontoggle: () => {
     isChanceOpen = fold.open;
@@ -105,7 +114,7 @@ function flowPicture(width, writers) {
   const palette = colours(), {height, top, left, right, column, nodes, tokens, middle, bands, sums} = flowLayout(width, writers);
   const ink = d => d.x < 0 ? palette.less : palette.more, halo = {fill: palette.text, stroke: palette.card, strokeWidth: 4};
   const box = {x1: d => d.at - 5, x2: d => d.at + 5, y1: d => d.y - Math.max(d.w, 4) / 2, y2: d => d.y + Math.max(d.w, 4) / 2};
-  const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, every = Math.ceil(24 / (column(1) - column(0)));
+  const every = Math.ceil(24 / (column(1) - column(0)));
   const guesses = flowGuesses().map((d, n, all) => ({...d, at: right + 14, y: middle + (n - (all.length - 1) / 2) * 34}));
   const titles = [{at: left, text: say("tokens"), anchor: "end"}, {at: right + 14, text: say("guesses"), anchor: "start"}];
   const text = (data, options) => Plot.text(data, {x: "at", y: "y", text: d => d.text, ...options});
@@ -113,7 +122,7 @@ function flowPicture(width, writers) {
     width, height, margin: 0, x: {domain: [0, width], axis: null}, y: {domain: [height, 0], axis: null},
     marks: [Plot.link(bands, {x1: "x1", x2: "x2", y1: "y1", y2: "y2", curve: "bump-x", strokeWidth: d => Math.max(d.w, 0.7), stroke: d => ink(d.of),
                               strokeOpacity: d => d.of.isClear ? 0.6 : 0.2, strokeLinecap: "butt"}),
-            Plot.rect(nodes, {...box, fill: ink, fillOpacity: d => d.isClear ? 1 : 0.45, stroke: d => isChosen(d) ? palette.chosen : palette.card, strokeWidth: d => isChosen(d) ? 3 : 1}),
+            Plot.rect(nodes, {...box, fill: ink, fillOpacity: d => d.isClear ? 1 : 0.45, stroke: d => isChosenWriter(d) ? palette.chosen : palette.card, strokeWidth: d => isChosenWriter(d) ? 3 : 1}),
             Plot.rect(tokens, {x1: d => d.at, x2: d => d.at + 6, y1: box.y1, y2: box.y2, fill: palette.key}),
             ...flowSums(right, guesses.at(-1).y + 34, sums, nodes),
             text(nodes, {dx: 9, text: d => `${flowName(d)} ${logits(d.x)}`, textAnchor: "start", fontWeight: d => d.isClear ? 600 : 400, ...halo, fill: d => d.isClear ? palette.text : palette.soft}),
@@ -144,12 +153,12 @@ function flowBars(guesses, width, palette) {  // each guess above its bar; that 
 const aboutFlow = d => d.guess ? say`“${d.piece}”, ${percent(d.p)}` : [flowName(d), say`${logits(d.x)} logits`, ...(d.chance === undefined ? []
   : [say`by chance within ±${d.chance.toFixed(2)}`])].join("\n");
 
-function flowList(writers) {  // the same in words, the heads as buttons
+function flowList(writers) {  // the same in words, heads and MLPs as buttons
   const list = make("ol", {className: "writers-list", ariaLabel: say("What is written, in the order of the pass")});
   list.append(...writers.map(d => {
-    const item = make("li", {className: d.isClear ? "clear" : ""}), head = d.layer * H + d.head;
-    const name = isMine(d) ? make("button", {type: "button", id: `flow${page.runs.indexOf(current)}-${head}`, className: "inline", textContent: flowName(d), onclick: () => set({head})},
-                                  {"aria-pressed": head === state.head}) : flowName(d);
+    const item = make("li", {className: d.isClear ? "clear" : ""}), id = `flow${page.runs.indexOf(current)}-${d.c}`;
+    const name = choosing(d) ? make("button", {type: "button", id, className: "inline", textContent: flowName(d), onclick: () => set(choosing(d))},
+                                    {"aria-pressed": isChosenWriter(d)}) : flowName(d);
     item.append(name, ` ${logits(d.x)}${d.isClear ? "" : say(" (at chance)")}${takenFrom(d)}`);
     return item;
   }));

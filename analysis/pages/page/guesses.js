@@ -14,8 +14,8 @@ function guesses() {
 const points = x => `${x < 0 ? "−" : "+"}${Math.abs(100 * x).toFixed(1)}`;
 
 function changedGuesses() {
-  const lists = d3.range(2).map(n => within(n, () => ({title: lead(shownToken()).textContent, all: made.classes ? classGuesses() : guessesAt(shownToken())})));
-  const pieces = [...new Set([1, 0].flatMap(n => lists[n].all.map(({piece}) => piece)))];
+  const lists = d3.range(2).map(n => within(n, () => ({title: lead(shownToken()).textContent, all: made.classes ? classGuesses() : withOwn(shownToken())})));
+  const pieces = [...new Set([1, 0].flatMap(n => lists[n].all.filter(({isMore}) => !isMore).map(({piece}) => piece)))];
   const rows = pieces.map(piece => ({piece, ends: lists.map(({all}) => endsOf(piece, all))})), most = d3.max(rows, ({ends}) => d3.max(ends.flat()));
   const table = make("table", {className: "changed-guesses"}), head = make("tr"), [before, after] = page.runs.map(run => short(say(run.name), 16));
   head.append(...["", before, after, say("change in points"), ""].map(textContent => make(textContent ? "th" : "td", {textContent}, textContent ? {scope: "col"} : {})));
@@ -24,9 +24,16 @@ function changedGuesses() {
   return make("div", {}, {}, make("p", {className: "lead", textContent: say`${titles}: “${after}” less “${before}”`}), table);
 }
 
+function withOwn(n) {  // the five likeliest, the text's own token, and what a live page knows of the guesses of the other run
+  const told = page.live?.guesses?.places.find(({place}) => place === n)?.in_all ?? [], number = page.runs.indexOf(current);
+  const more = told.map(([piece, p]) => ({piece: readable(piece), p: p[number]})).filter((d, _, all) => all.filter(({piece}) => piece === d.piece).length === 1);
+  const own = made.own[n] === null ? [] : [{piece: made.own[n], p: made.actual[n]}];
+  return [...guessesAt(n), ...[...own, ...more].map(d => ({...d, isMore: true}))];
+}
+
 function endsOf(piece, all) {  // between which its probability lies: one that is not among the likeliest has no more than the last
-  const known = all.find(guess => guess.piece === piece);
-  return known ? [known.p, known.p] : [0, made.classes ? 0 : d3.min(all, guess => guess.p)];
+  const own = all.find(guess => guess.piece === piece);
+  return own ? [own.p, own.p] : [0, made.classes ? 0 : d3.min(all.filter(guess => !guess.isMore), guess => guess.p)];
 }
 
 function changedRow(piece, [before, after], most) {

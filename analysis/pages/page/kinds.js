@@ -23,7 +23,7 @@ const isSaid = (head, kind) => hasOffsets && !isDifference() && OFFSETS[kind] ==
 
 function kindsSaid(head) {  // in words: what kind of head it is, "" if of none
   const said = kindsOf(head).filter(([kind]) => !isSaid(head, kind)).map(([kind, {heads, null: chance}]) => (
-    say`one of the ${say(KINDS[kind][2])}: on random words ${percent(heads[head])} of its attention goes to ${KINDS[kind][1]} (chance ${percent(chance)})`));
+    say`one of the ${say(KINDS[kind][2])}: on random words on average ${percent(heads[head])} of its attention goes to ${KINDS[kind][1]} (chance ${percent(chance)})`));
   return said.join("; ");
 }
 

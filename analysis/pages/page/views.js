@@ -55,12 +55,12 @@ const VIEWS = {
       (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
         : say`Weights from ${ONE} on.`) + compared()},
   flow: {
-    title: flowTitle, draw: flow, hasTold: true, depends: ["head", "token", "side", "guess"], hasText: true,
-    pick: d => d.guess ? {guess: d.guess} : isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")},
+    title: flowTitle, draw: flow, hasTold: true, depends: ["head", "mlp", "token", "side", "guess"], hasText: true,
+    pick: d => d.guess ? {guess: d.guess} : choosing(d) ?? {}, choices: {guess: say("Which guess")},
     hint: flowHint},
   writers: {
-    title: flowTitle, draw: writers, hasTold: true, depends: ["head", "token", "side", "guess"], hasText: true,
-    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")}, hint: writersHint},
+    title: flowTitle, draw: writers, hasTold: true, depends: ["head", "mlp", "token", "side", "guess"], hasText: true,
+    pick: d => choosing(d) ?? {}, choices: {guess: say("Which guess")}, hint: writersHint},
   layer: {
     title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "heads"], hasText: true,
     pick: d => ({token: d.n, side: d.side}),
@@ -82,7 +82,7 @@ const VIEWS = {
     hint: columnsHint},
   guesses: {
     title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side", "rows"], isText: true,
-    hint: () => (isDifference() ? say("Changes are in percentage points. “<” stands for a token that is not among the five likeliest of a run, and so has no more than the last of them. ") : "") +
+    hint: () => (isDifference() ? say("Changes are in percentage points. “<” stands for a token that is not among the five likeliest of a run: this page has no probability of it, which is no more than that of the fifth; the change is then at least, or between, what is said. ") : "") +
       (data.picture ? say("How likely the model finds each class for the whole picture.")
       : made.classes ? say("How likely the model finds each class for the whole text.")
       : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +

@@ -69,6 +69,7 @@ function partsOfGuess() {  // [{name, layer, head, x, chance, isClear}] of the c
   });
 }
 
+const guessesHere = () => made.classes ? classGuesses().filter(({guess}) => guess) : guessesAt(guessPlace());
 const guessed = () => made.classes ? classGuesses().find(({guess}) => guess === state.guess)?.piece ?? ""
   : guessesAt(guessPlace())[NTH.indexOf(state.guess)]?.piece ?? "";
 const wherever = () => made.classes ? "" : isCausal()
@@ -76,9 +77,12 @@ const wherever = () => made.classes ? "" : isCausal()
 
 function writersHint() {
   return ofLogit() + say`What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
-    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is no more than the same part ") +
-    say("gives to other tokens (chance: 99 of 100 tokens that are about as frequent). Choose a head to see what it wrote.");
+    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>olive</b> against it; pale is within chance: what some part, ") +
+    say("measured by what it usually writes, gives one of 200 drawn tokens that are about as frequent. Choose a head or an MLP to see what it wrote.") + SELECTED;
 }
+
+// the guess was not drawn: measured at 364 guesses of models of random weights, of which up to 9 in 100 have such a part
+const SELECTED = say(" The guess is the token with the largest sum, so some part of it is large more often than of a drawn token; and this is one text.");
 
 function ofLogit() {  // how much of the logit the parts are, which is to be known first
   const here = writtenHere(), guess = NTH.indexOf(state.guess);
@@ -112,9 +116,11 @@ const told = draw => [...(isDifference() ? partsChanged() : []), ...[pair(() => 
   return draw(parts);
 })].flat()];
 
-const writers = width => told(parts => [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)]);
+const writers = width => told(parts => [writersGrid(width, parts), writersRest(parts), writerChosen(parts)]);
 
 const isMine = d => d.name === (isCross ? "cross_head" : "head");
+const choosing = d => d.name === "mlp" ? {mlp: d.layer} : isMine(d) ? {head: d.layer * H + d.head} : null;  // what a click on a part changes
+const isChosenWriter = d => state.mlp === null ? isMine(d) && d.layer * H + d.head === state.head : d.name === "mlp" && d.layer === state.mlp;
 
 function writersGrid(width, parts) {  // a row for each layer: its heads, its MLP, its biases
   const palette = colours(), left = 44, step = Math.min((width - left - 8) / (H + 2.3), 90), text = step > 34;
@@ -123,13 +129,13 @@ function writersGrid(width, parts) {  // a row for each layer: its heads, its ML
   const most = d3.max(cells, d => Math.abs(d.x)) || 1, mix = d3.interpolateRgbBasis(palette.change);
   const full = d => mix(0.5 + d.x / most / 2), shade = d => d.isClear ? full(d) : d3.interpolateRgb(palette.card, full(d))(0.2);
   const ends = {x1: d => d.at - 0.48, x2: d => d.at + 0.48, y1: d => d.layer - 0.46, y2: d => d.layer + 0.46};
-  const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, fontSize = step < 46 ? 9 : 11;
+  const fontSize = step < 46 ? 9 : 11;
   const titles = [...d3.range(H).map(h => [h, `H${h}`]), [x.mlp, "MLP"], [x.biases, step > 40 ? "biases" : "b"]];
   return plot({
     width: left + step * (H + 2.3) + 8, height: 26 + 26 * L, marginLeft: left, marginTop: 22, marginRight: 8, marginBottom: 4,
     x: {domain: [-0.5, H + 1.8], axis: null}, y: {domain: [L - 0.5, -0.5], axis: null},
     marks: [Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
-            Plot.rect(cells.filter(isChosen), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
+            Plot.rect(cells.filter(isChosenWriter), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
             Plot.text(text ? cells : cells.filter(d => d.isClear), {
               x: "at", y: "layer", text: d => text ? logits(d.x) : d.x < 0 ? "−" : "+", fontSize,
               fill: d => d.isClear ? onto(shade(d)) : palette.soft}),
@@ -151,16 +157,27 @@ function writersRest(parts) {  // what stands in no layer, and the heads of the 
   return make("p", {className: "rest", textContent: say`Beside the layers: ${rest.join(", ")}.`});
 }
 
-function writersOfHead(parts) {  // what the chosen head wrote, towards which words, from where
-  const {w, row} = writtenHere(), own = parts.find(d => isMine(d) && d.layer * H + d.head === state.head);
+function writerChosen(parts) {  // what the chosen head or MLP wrote; of a head also towards which words, from where
+  const {w, row} = writtenHere(), own = parts.find(isChosenWriter);
+  if (!own) return note(say`This model has no MLP ${state.mlp}.`);  // beside another model that has
   const chance = say`${own.isClear ? say("more than") : say("no more than")} by chance, ±${own.chance.toFixed(2)}`;
   const box = make("div", {className: "written", role: "status"}, {"aria-live": "polite"});
-  box.append(line(say`${nameOf(state.head)} wrote ${logits(own.x)}`, say`towards “${guessed()}”${wherever()}: ${chance}.`));
+  box.append(line(say`${flowName(own)} wrote ${logits(own.x)}`, say`towards “${guessed()}”${wherever()}: ${chance}.`));
+  if (own.name === "mlp") {
+    box.append(...aboutMlp(own));
+    return box;
+  }
   const k = w.heads ? d3.range(w.sizes.heads).find(k => Math.round(w.heads[row * w.sizes.heads + k]) === own.c) : undefined;
   if (isOff(state.head)) box.append(line(say("Off:"), say("what it reads is not written.")));
   else if (k !== undefined) box.append(...wordsOf(w, row * w.sizes.heads + k));
   else if (w.heads) box.append(line(say("Its words"), say`are not in this file, which has those of the ${w.sizes.heads} heads that wrote most here.`));
-  return [box];
+  return box;
+}
+
+function aboutMlp({c}) {  // an MLP reads the stream at one token, and its words are not in the data
+  const {w, row} = writtenHere(), others = guessesHere().slice(0, w.guesses).map(({piece}, n) => `“${piece}” ${logits(w.parts[(row * w.guesses + n) * w.components.length + c])}`);
+  return [...(others.length > 1 ? [line(say("Towards each guess"), `${others.join(", ")}.`)] : []),
+          line(say("It reads"), say("the stream at this token only. Which words it raises is told of heads, not of MLPs."))];
 }
 
 function wordsOf(w, i) {
