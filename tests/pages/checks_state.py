@@ -117,6 +117,7 @@ def test_heads_are_sorted_and_filtered(open_page, path):
 
 def test_a_step_is_explained_with_numbers(open_page, path):
     page = ready(open_page(path))
+    settle(page)  # so that the click finds it where it was
     page.get_by_role("heading", name="The whole pass, step by step").click()
     steps = page.get_by_role("group", name="The whole pass").get_by_role("button")
     said = page.locator("#overview").get_by_role("status")
