@@ -69,7 +69,7 @@ TERMS = (
         "offset",
         "offset",
         r"offsets?",
-        "How far the token looked at stands from the token that asks, in tokens: -1 is the token "
+        "How far the token looked at stands from the token that asks, in tokens: −1 is the token "
         "before, +1 the one after.",
     ),
     Term(

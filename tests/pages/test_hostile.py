@@ -27,6 +27,7 @@ from minitx.analysis.drawing import draw
 from minitx.analysis.machine import escapes
 from minitx.analysis.pages import published
 from minitx.analysis.parity import reference
+from minitx.weights import local
 
 Ended = namedtuple("Ended", "status out errors")
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes", "norms")}
