@@ -318,7 +318,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
                     if not seen:
                         processes[0].send_signal(signal.SIGKILL)
                     seen.append(time.monotonic())
-            far._timeout = 0.1  # else closing it waits for the scheduler
+            far._timeout = 1  # else closing it waits for the scheduler
     assert seen
 
 
