@@ -117,7 +117,7 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     raise FileNotFoundError(
         f"{str(name)!r} is not a bundled model ({', '.join(bundled())}),"
         f" {present}, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
-        f"{_where_from(name, revision)}"
+        + _where_from(name, revision)
     )
 
 

@@ -20,6 +20,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   rows: () => ["told", "all"],
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
   part: () => Object.keys(partsOf(page.runs[runNumber()]))};
+const NUMBERS = ["token", "run", "heads", "mlp"];  // parts that are numbers, or a word in place of one
 const addressed = () => new URLSearchParams(location.hash.slice(1) || page.view || "");  // a saved page keeps what was seen
 const usual = {...state};  // what the address need not say
 let writing, kept, isNewStep = false;  // what was written last; whether the next is a step of its own
@@ -45,7 +46,7 @@ function toAddress() {
   kept = JSON.stringify(state);
   const given = new URLSearchParams(location.hash.slice(1));
   const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
-  for (const name of [...Object.keys(WORDS), "token", "run", "heads", "mlp"]) {
+  for (const name of [...Object.keys(WORDS), ...NUMBERS]) {
     const first = name === "part" ? WORDS.part()[0] : usual[name];
     put(name, state[name] === first ? null : state[name]);
   }
@@ -60,7 +61,7 @@ function toAddress() {
 
 function viewed() {  // the state as the address has it, without what else stands there
   toAddress();
-  const given = new URLSearchParams(location.hash.slice(1)), own = [...Object.keys(WORDS), "token", "run", "heads", "mlp", "head", "theme"];
+  const given = new URLSearchParams(location.hash.slice(1)), own = [...Object.keys(WORDS), ...NUMBERS, "head", "theme"];
   return `${new URLSearchParams([...given].filter(([name]) => own.includes(name)))}`;
 }
 

@@ -9,10 +9,11 @@ let version = 0;  // counts what was shown: every view is drawn anew
 let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
 let pattern, plane, columns, profile, share, weight, values, total;
 
-// state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; mlp is the layer of the MLP whose writing is told instead of the head's, or null; token is
-// the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
-// overview explains; sort, only, layer say which heads are listed; heads, which of
-// a layer are shown; told, how it is shown where a guess comes from; rows, of which tokens guesses are listed; dark is null while the system decides
+// state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; mlp is the
+// layer of the MLP whose writing is told instead of the head's, or null; token is the chosen one, or null; side is what
+// is shown of it; view is the one that takes the whole width; step is what the overview explains; sort, only, layer say
+// which heads are listed; heads, which of a layer are shown; told, how it is shown where a guess comes from; rows, of
+// which tokens guesses are listed; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, mlp: null, token: null, side: "query", view: null, step: null, dark: null,
                thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", rows: "told", stage: "normalised",
