@@ -5,6 +5,7 @@ from . import interrupt as _interrupt  # noqa: F401  (before all that takes time
 # isort: split
 from dataclasses import replace as _replace
 from os import PathLike as _PathLike
+from os.path import isfile as _isfile
 from pathlib import Path as _Path
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from .sweep import sweep
 from .text import of_stacks as _of_stacks
 from .trace import Trace, run
 from .training import History, train
+from .weights.local import find as _find
 
 if _TYPE_CHECKING:
     from .analysis.pages.inline import Page as _Page
@@ -85,10 +87,8 @@ def load(
     Mapped [256 128], read from its file as float32
     """
     folder = _Path(name)
-    if isinstance(name, str) and not folder.is_dir():
-        from .weights import find
-
-        folder = find(name)
+    if not _isfile(folder / "config.json"):
+        folder = _find(name)
     model = _read_model(folder, dtype, partial, head, keep_dtype)
     source, target = _of_stacks(folder, model.config.model_type)
     model = _replace(model, preprocessor=_Preprocessor(folder))

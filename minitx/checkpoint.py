@@ -12,7 +12,7 @@ import numpy as np
 
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
-from .files import listing, read_json, read_tensors
+from .files import listing, read_config, read_json, read_tensors
 from .heads import HEADS, OF_PICTURES, of_classes
 from .held_heads import with_head
 from .joined import joined
@@ -84,7 +84,7 @@ def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=Fa
     keep_freed_memory()
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
-    config = from_hf(read_json(folder / "config.json"), generated)
+    config = from_hf(read_config(folder), generated)
     tensors = read_tensors(folder)
     if keep_dtype:
         tensors = {name: tensor.mapped for name, tensor in tensors.items()}

@@ -15,17 +15,17 @@ from safetensors import SafetensorError, safe_open
 
 from .mapped import Mapped
 from .threads import spread
+from .weights import states
 from .weights.local import leads_out
+from .weights.states import CONFIG, INDEX, MODEL, listing, one_line
 
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
 LONGEST = 1 << 23  # bytes of a file of settings or words; the largest real ones have millions
 PIECE = 1 << 17  # numbers that are converted at once: they stay in the processor's cache
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by its bits
 
 
-def read_json(path, other=""):
-    """The JSON object in a file; `other`: for the error, a file that would also do.
+def read_json(path):
+    """The JSON object in a file.
 
     Raises FileNotFoundError that lists the files there are, or ValueError if there is no object, or
     one so long that it takes gigabytes in memory.
@@ -34,13 +34,21 @@ def read_json(path, other=""):
         content = "no such folder"
         if path.parent.is_dir():
             content = listing(file.name for file in path.parent.iterdir())
-        raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
+        raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {content})")
     check_length(path)
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
+        states.check_content(path)
         text = f"{path} does not hold a JSON object: {one_line(error)}"
         raise ValueError(text) from None
+
+
+def read_config(folder):
+    """The object in a folder's config.json. Raises ValueError where it states quantized weights."""
+    settings = read_json(folder / CONFIG)
+    states.check_not_quantized(folder, states.stated_quantization(settings))
+    return settings
 
 
 def check_length(path):
@@ -58,18 +66,28 @@ def names_in(folder):
 def settings_in(folder):
     """What a folder says of its tokenizer: a dictionary."""
     settings = {}
-    for file in ("config.json", "tokenizer_config.json"):
+    for file in (CONFIG, "tokenizer_config.json"):
         if (folder / file).is_file():
             settings |= read_json(folder / file)
     return settings
 
 
 def read_tensors(folder):
-    """{name: FileTensor} of a folder's safetensors file or shards."""
-    if (folder / WEIGHTS).is_file():
-        return map_file(folder / WEIGHTS)
-    _refuse_pickles(folder)
-    index = read_json(folder / INDEX, f"{WEIGHTS} or ").get("weight_map")
+    """{name: FileTensor} of a folder's safetensors file or shards.
+
+    Raises ValueError for those of quantized weights, and of an adapter that is not merged.
+    """
+    tensors = _tensors_in(folder)
+    states.check_tensors(folder, {name: tensor.stored for name, tensor in tensors.items()})
+    return tensors
+
+
+def _tensors_in(folder):
+    if (folder / MODEL).is_file():
+        return map_file(folder / MODEL)
+    if not (folder / INDEX).is_file():
+        raise states.without_weights(folder)
+    index = read_json(folder / INDEX).get("weight_map")
     if not isinstance(index, dict) or not all(isinstance(file, str) for file in index.values()):
         text = f"{folder / INDEX} has no weight_map from tensor names to file names"
         raise ValueError(text)
@@ -79,23 +97,13 @@ def read_tensors(folder):
     missing = {file for file in index.values() if not (folder / file).is_file()}
     if missing:
         raise FileNotFoundError(
-            f"{INDEX} lists shards that are not in {folder}: {listing(missing)}"
+            f"{INDEX} lists shards that are not in {folder}: {listing(missing)}; get them, too"
         )
     shards = {file: map_file(folder / file) for file in sorted(set(index.values()))}
     absent = [name for name, file in index.items() if name not in shards[file]]
     if absent:
         raise ValueError(f"{INDEX} lists tensors that their shards lack: {listing(absent)}")
     return {name: shards[file][name] for name, file in index.items()}
-
-
-def _refuse_pickles(folder):
-    pickles = [file.name for file in folder.iterdir() if file.suffix in PICKLES]
-    if pickles and not (folder / INDEX).is_file():
-        raise ValueError(
-            f"{folder} has weights only as {listing(pickles)}, which minitx never opens: a pickle "
-            "can run any code; if you trust the file, convert it to model.safetensors, as "
-            "save_pretrained of transformers does, or look on the model's page for a converted copy"
-        )
 
 
 def map_file(path):
@@ -107,6 +115,7 @@ def map_file(path):
         with safe_open(path, "np"), open(path, "rb") as file:
             buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except SafetensorError as error:
+        states.check_content(path)
         size = path.stat().st_size
         text = f"{path} ({size} bytes) is cut off or not a safetensors file: {one_line(error)}"
         raise ValueError(text) from None
@@ -202,17 +211,3 @@ def in_pieces(convert, raw, dtype):
 
     spread(chunk, len(rows), max(1, PIECE // max(1, rows[:1].size)))
     return new.reshape(raw.shape)
-
-
-def listing(names):
-    """The first names, sorted, and how many there are if that is not all."""
-    names = sorted(names)
-    more = f", … ({len(names)} in all)" if len(names) > 6 else ""
-    return ", ".join(one_line(name, 100) for name in names[:6]) + more
-
-
-def one_line(text, longest=300):
-    """What a file says, as a message shows it: control characters escaped, what is long cut off."""
-    text = str(text)
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:longest])
-    return shown if len(text) <= longest else f"{shown}… ({len(text)} characters)"

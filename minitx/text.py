@@ -17,6 +17,7 @@ from . import japanese, pieces, show, tokenizer_settings
 from .config import Config
 from .files import check_length, listing, names_in, one_line, settings_in
 from .inputs import Batch
+from .weights.states import check_content
 
 FILES = {  # that a tokenizer may be made of
     *("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"),
@@ -190,6 +191,8 @@ def _load(folder, model_type, target):
     """A tokenizer from the newest form of files that a folder has, as its settings change it."""
     import tokenizers
 
+    for name in names_in(folder) & FILES:
+        check_content(folder / name)
     form = _form(folder, target)
     settings = settings_in(folder)
     if form != "tokenizer.json":  # which is read without Python's objects, and may be longer

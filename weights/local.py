@@ -15,9 +15,11 @@ import re
 import shlex
 from pathlib import Path, PurePosixPath
 
+from . import states
+from .states import INDEX, MODEL
+
 BUNDLED = Path(__file__).parent
 PICTURES = "pictures"  # folder of the checkpoints that read these
-MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "config.json",
     "generation_config.json",
@@ -96,10 +98,10 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     """
     check_revision(revision)
     own = [*bundled(), *zoo(), *histories()]
-    folder = BUNDLED / name if str(name) in own else home(name)
+    folder = BUNDLED / name if str(name) in own else states.folder_of(home(name))
     if str(name) in of_pictures():
         folder = BUNDLED / PICTURES / name
-    if (folder / "config.json").is_file():
+    if os.path.isfile(folder / states.CONFIG):
         if revision or verify:
             raise ValueError(
                 f"{folder} is a plain folder: only downloads have a revision and recorded hashes"
@@ -112,11 +114,12 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
             recorded = record["files"].get(download.name)
             _check(download, recorded, verify, command(name, revision))
             return download
-    present = "a folder without config.json" if folder.is_dir() else "no folder"
+    if os.path.exists(folder):
+        raise states.no_checkpoint(folder)
     at_revision = f" at revision {revision!r}" if revision else ""
     raise FileNotFoundError(
         f"{str(name)!r} is not a bundled model ({', '.join(bundled())}),"
-        f" {present}, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
+        f" no folder, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
         + _where_from(name, revision)
     )
 
@@ -141,8 +144,10 @@ def _check(folder, recorded, verify, again):
             f"{folder} is not what was fetched: {'; '.join(lines)}.\nTo repair it: {again}"
         )
     parts = [inside(name) for name in shards(folder)]
-    needed = [] if recorded else ["config.json", *(parts or [MODEL])]
+    needed = [] if recorded else [states.CONFIG, *(parts or [MODEL])]
     missing = [name for name in needed if not (folder / name).is_file()]
+    if missing and states.is_adapter(states.names_in(folder)):
+        raise states.no_checkpoint(folder)
     if missing:
         raise FileNotFoundError(
             f"{folder} lacks {', '.join(missing)}.\nTo download the rest: {again}"

@@ -19,7 +19,7 @@ from safetensors.numpy import save
 import minitx
 from minitx.checkpoint import BUFFERS, model_of
 from minitx.families import FAMILIES, from_hf
-from minitx.files import read_json, read_tensors
+from minitx.files import read_config, read_tensors
 from minitx.parameters import owners, parameters
 from minitx.weights import local
 
@@ -50,7 +50,7 @@ class Checkpoint(NamedTuple):
 
 def opened(folder, dtype=np.float32):
     """The checkpoint in a folder, its tensors copied into memory; constants are left out."""
-    settings = read_json(folder / "config.json")
+    settings = read_config(folder)
     taken = {name: copied(name, take, dtype) for name, take in read_tensors(folder).items()}
     return joined(folder, settings, {name: x for name, x in taken.items() if x is not None})
 

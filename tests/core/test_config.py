@@ -174,7 +174,7 @@ def test_no_config_or_not_one(tmp_path):
     message = r"no config.json in .*\(there: model.safetensors\)"
     with pytest.raises(FileNotFoundError, match=message):
         minitx.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no config.json in .*nowhere .*no such folder"):
+    with pytest.raises(FileNotFoundError, match="nowhere' is not a bundled model .*no folder"):
         minitx.load(tmp_path / "nowhere")
     for text in ("{not json", "[1, 2]", "3", '"bert"', "", "null"):
         (tmp_path / "config.json").write_text(text)

@@ -123,6 +123,7 @@ TOY = "analysis/toys/recurrent.py"
 PIECES = "minitx/pieces.py"
 ARRAYS = "minitx/arrays.py"
 LOCAL = "weights/local.py"
+STATES = "weights/states.py"
 PARTS = "analysis/experiments/parts.py"
 SHAPES_EXPERIMENT = "analysis/experiments/shapes.py"
 MIXING = "analysis/experiments/mixing.py"
@@ -561,9 +562,9 @@ BREAKS = [
     Break("loaded arrays can be written to", FILES, "array.flags.writeable = False", "pass"),
     Break(
         "a folder with nothing but pickles is called empty",
-        FILES,
-        "file.suffix in PICKLES",
-        "file.stem in PICKLES",
+        STATES,
+        "name.endswith(form.endings)",
+        "name.startswith(form.endings)",
     ),
     Break("NaN in weights passes the check", "minitx/finite.py", "not np.isfinite(size)", "False"),
     # config
@@ -3072,13 +3073,13 @@ BREAKS = [
     ),
     Break(
         "a name or value of a folder stands in an error with its line ends",
-        FILES,
+        STATES,
         "c if c.isprintable() else ascii(c)[1:-1]",
         "c",
     ),
     Break(
         "what is long stands in an error as it is",
-        FILES,
+        STATES,
         "text[:longest]",
         "text",
     ),

@@ -707,7 +707,7 @@ def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_
         FileNotFoundError, match=r"'~nouser/model' is not a bundled model .*, no folder, and"
     ):
         weights.find("~nouser/model")
-    with raises(FileNotFoundError, match=r"a folder without config.json"):
+    with raises(FileNotFoundError, match=r"is empty; wanted config.json and model.safetensors"):
         weights.find(tmp_path)
 
 
