@@ -102,22 +102,24 @@ def load(
 
 def explore(
     model: Model | str | _PathLike[str],
-    text: str,
+    text: str | tuple[str, str],
     words: bool = False,
     height: int = 800,
     *,
     target: str | None = None,
-    beside: str | None = None,
+    beside: str | tuple[str, str] | None = None,
     beside_model: Model | str | _PathLike[str] | None = None,
 ) -> "_Page":
     """A page that shows every head on one text, for notebooks; `.save(path)` writes a file.
 
-    model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
-    pixels. target: the output of an encoder-decoder, which reads the text as its source; by default
-    its greedy output; the page has encoder, decoder and cross-attention.
+    model: a Model, or its name. text: a text, or a tuple of two that the model reads together, as
+    a premise and a hypothesis, with separators and token types as its tokenizer makes them.
+    words: whole words in place of pieces. height: of the frame, in pixels. target: the output of an
+    encoder-decoder, which reads the text as its source; by default its greedy output; the page has
+    encoder, decoder and cross-attention.
     beside, beside_model: a second text, a second model, or both, beside the first; the page shows
     the difference where both have as many heads and tokens.
-    The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in the
+    The page is what `minitx explore` writes: 2.8 MB for 64 tokens on 12 x 12 heads, kept in the
     notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
     own, more than the page shows or the model reads, or a partial checkpoint.
 

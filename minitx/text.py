@@ -72,6 +72,11 @@ class Tokenizer(show.Shown):
             raise ValueError(f"{text}; spans needs a folder with a tokenizer.json")
         return np.array(self._encoding(text).offsets, np.intp).reshape(-1, 2)
 
+    def sequences(self, text: str, pair: str) -> np.ndarray:
+        """The text of each token of encode(text, pair) [T]: 0, 1, and -1 of special tokens."""
+        numbers = self._encoding(text, pair).sequence_ids
+        return np.array([-1 if number is None else number for number in numbers], np.intp)
+
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
         numbers = np.ravel(ids).tolist()

@@ -400,6 +400,45 @@ def test_a_text_may_be_a_file_or_standard_input(tmp_path, command):
     assert answers[0] == answers[1] == answers[2]
 
 
+def test_trace_reads_a_pair_of_sentences(tmp_path, capsys):
+    first, second = "The cat sat on the mat.", "The cat lay on the rug."
+    file = tmp_path / "a.npz"
+    given = "tiny-bert", first, "--second", second, "--keep", "pattern", "--save", str(file)
+    assert cli.main(["trace", *given]) == 0
+    said = capsys.readouterr().out
+    assert "23 tokens: [CLS] | the" in said and f"token types: {'0 ' * 11}{'1 ' * 11}1\n" in said
+    model = minitx.load("tiny-bert")
+    batch, trace = model.encode([(first, second)]), minitx.run(model, [(first, second)], "pattern")
+    arrays = np.load(file)
+    assert np.array_equal(arrays["tokens"], batch.tokens)
+    assert np.array_equal(arrays["types"], batch.types)
+    assert np.array_equal(arrays["pattern.L1"], trace["pattern", 1])
+    given = (
+        "tiny-bart",
+        "1912-05-03",
+        "--source",
+        "3 May 1912",
+        "--second",
+        "4 May",
+        "--keep",
+        "q.L0",
+    )
+    assert cli.main(["trace", *given]) == 0
+    assert "1 | 2 | </s> | </s> | 4 | " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["trace", "explore"])
+def test_a_typed_separator_is_pointed_out(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([command, "tiny-bert", "a cat [SEP] the dog"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("minitx: [SEP] stands inside the text: its ids are those of a pair")
+    assert "--second TEXT reads a pair" in said and said.count("\n") == 1
+    assert cli.main([command, "tiny-bert", "a cat", "--second", "the dog"]) == 0
+    assert cli.main([command, "tiny-roberta", "a cat</s></s>the dog"]) == 0  # it has no types
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("blank", ["", " \n"])
 @pytest.mark.parametrize(
     "command, name",

@@ -86,6 +86,12 @@ def of_ids(command, own=()):
             command.add_argument(f"--{option.flag}", default=None, help=option.help)
 
 
+def of_second(command, of="TEXT"):
+    """The flag that names the second text of a pair."""
+    about = filled("a second text, read together with {of} as a pair of sentences", of=of)
+    command.add_argument("--second", metavar="TEXT", help=about)
+
+
 def of_results(command, default):
     """The flags of a command that writes a folder of results."""
     about = filled("folder for the results ({default})", default=default)

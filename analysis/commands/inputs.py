@@ -10,7 +10,7 @@ from minitx import weights
 from ..contract import options
 from ..machine.files import writable
 from ..machine.language import filled
-from ..texts import corpus, formats
+from ..texts import corpus, formats, joined
 
 PARTIAL = (
     "a partial checkpoint: {n} tensors are missing ({names}); only experiments that need nothing "
@@ -51,6 +51,24 @@ def place(name):
     if path == here:
         return path.name
     return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
+
+
+def with_second(text, second):
+    """A text, or the pair of it and what --second stands for."""
+    return text if second is None else (text, text_of(second, "--second"))
+
+
+TYPED = (
+    "{separator} stands inside the text: its ids are those of a pair, but all token types are 0; "
+    "--second TEXT reads a pair of sentences with types 0 and 1"
+)
+
+
+def point_out_separator(model, text):
+    """Say on stderr that a separator inside a text makes no pair, where types would differ."""
+    separator = joined.typed_separator(model, text)
+    if separator:
+        print(f"minitx: {filled(TYPED, separator=separator)}", file=sys.stderr)
 
 
 def text_of(given, name="the text"):

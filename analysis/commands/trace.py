@@ -18,6 +18,7 @@ def declare(commands):
     """Its flags."""
     about = "list every activation of one forward pass"
     command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
+    flags.of_second(command, of="TEXT, or with --source")
     about = "only these, joined by commas: q,k,pattern.L3 (all)"
     command.add_argument("--keep", metavar="POINTS", help=about)
     about = "what an encoder-decoder's encoder reads"
@@ -33,13 +34,19 @@ def run(arguments):
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
     source = arguments.source and inputs.text_of(arguments.source)
+    inputs.point_out_separator(model, text)
+    joined = [inputs.with_second(source or text, arguments.second)]
+    text, source = (text, joined) if source else (joined, source)
     estimate = minitx.cost(model, text, keep, source=source)
+    types = model.encode(text).types if arguments.second and not source else None
     start = time.monotonic()
     trace = minitx.run(model, text, keep, source=source)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
-        save(trace, Path(arguments.save))
+        save(trace, Path(arguments.save), types)
     print(filled("{n} tokens: {pieces}", **pieces_of(model, trace.tokens)))
+    if types is not None:
+        print(filled("token types: {types}", types=" ".join(map(str, types[0]))))
     if trace.source is not None:
         source = pieces_of(model.encoder, trace.source)
         print(filled("{n} tokens of the source: {pieces}", **source))
@@ -85,9 +92,11 @@ def point(name):
     return (stem, int(layer)) if dot and layer.isdecimal() else name.strip()
 
 
-def save(trace, path):
-    """Write tokens, valid, source and the recorded arrays, named as for --keep."""
+def save(trace, path, types=None):
+    """Write tokens, valid, source, a pair's types and the recorded arrays, named as for --keep."""
     named = {} if trace.source is None else {"source": trace.source}
+    if types is not None:
+        named["types"] = types
     for key, x in trace.items():
         name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
         named[name] = x

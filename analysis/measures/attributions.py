@@ -30,6 +30,7 @@ class Wanted(NamedTuple):
     tokens: np.ndarray  # [T]
     place: int  # whose logits are read; of a whole text: 0
     what: int  # the token or class
+    types: np.ndarray | None = None  # [T] token types; None: those of a single text
 
 
 class Attributed(NamedTuple):
@@ -41,16 +42,16 @@ class Attributed(NamedTuple):
     error: float  # of the sum, as a share of the largest part
 
 
-def asked(model, tokens):
+def asked(model, tokens, types=None):
     """The likeliest token where the text itself hides one; else what `likeliest` asks: a Wanted."""
     if model.config.task_head == "masked":
         hidden = np.flatnonzero(tokens == losses.mask_token(model.tokenizer))
         if len(hidden):
-            return _with_best(model, Wanted(tokens, int(hidden[0]), 0))
-    return likeliest(model, tokens)
+            return _with_best(model, Wanted(tokens, int(hidden[0]), 0, types))
+    return likeliest(model, tokens, types)
 
 
-def likeliest(model, tokens):
+def likeliest(model, tokens, types=None):
     """The likeliest token where a word is hidden in the middle, next, or class: a Wanted."""
     cfg = model.config
     place = 0 if is_pooled(cfg.task_head) else len(tokens) - 1
@@ -58,7 +59,7 @@ def likeliest(model, tokens):
         place = len(tokens) // 2
         tokens = tokens.copy()
         tokens[place] = losses.mask_token(model.tokenizer)
-    return _with_best(model, Wanted(tokens, place, 0))
+    return _with_best(model, Wanted(tokens, place, 0, types))
 
 
 def _with_best(model, wanted):
@@ -68,11 +69,16 @@ def _with_best(model, wanted):
 
 def _logits(model, tokens, wanted, **options):
     """The logits that are asked for, of each row [B T]: [B V] in float64."""
-    x = minitx.forward(model, tokens, **options)
+    x = minitx.forward(model, tokens, types=_types(wanted, len(tokens)), **options)
     if not is_pooled(model.config.task_head):
         x = x[:, wanted.place, None]
     y = minitx.logits(model, x)
     return y.reshape(len(tokens), -1).astype(np.float64)
+
+
+def _types(wanted, B):
+    """Token types of B copies of a text: [B T], or None."""
+    return None if wanted.types is None else np.tile(wanted.types, (B, 1))
 
 
 def values(model, wanted, points):
@@ -94,13 +100,14 @@ def gradients(model, wanted, points):
     shape = (B,) if is_pooled(model.config.task_head) else tokens.shape
     targets = np.full(shape, -100)
     targets.reshape(B, -1)[:, wanted.place] = wanted.what
-    grads = minitx.gradients(model, tokens, targets, [*points], edits=points)
+    types = _types(wanted, B)
+    grads = minitx.gradients(model, tokens, targets, [*points], edits=points, types=types)
     return {key: -B * grads[key].astype(np.float64) for key in points}  # of a mean over B
 
 
 def of_tokens(model, wanted, baseline):
     """What each token adds; baseline [D]: the embedding of no word."""
-    trace = minitx.run(model, wanted.tokens, "embed")
+    trace = minitx.run(model, wanted.tokens, "embed", types=wanted.types)
     x = {"embed": trace["embed"][0].astype(np.float64)}
     base = {"embed": np.broadcast_to(baseline, x["embed"].shape).astype(np.float64)}
     index = np.arange(len(wanted.tokens))
@@ -115,7 +122,7 @@ def of_tokens(model, wanted, baseline):
 
 def of_heads(model, wanted):
     """What each head adds; the baseline is a z of zeros."""
-    trace = minitx.run(model, wanted.tokens, "z")
+    trace = minitx.run(model, wanted.tokens, "z", types=wanted.types)
     L, H = model.config.n_layers, model.config.n_heads
     x = {("z", layer): trace["z", layer][0].astype(np.float64) for layer in range(L)}  # [H T d]
     base = {key: np.zeros_like(z) for key, z in x.items()}

@@ -27,6 +27,7 @@ class Spoken(NamedTuple):
     source: np.ndarray  # [S] ids
     inputs: np.ndarray  # [T] ids that the decoder reads, the start token first
     outputs: np.ndarray  # [T] the id that it says behind each
+    sequences: np.ndarray | None = None  # [S] of a source of two texts, as a Joined has them
 
 
 def greedy(model, source):
@@ -138,7 +139,7 @@ def ordinary(model, tokens):
 
 def steps(model, said):
     """A label for each step: the token that is read, an arrow, the token that is said."""
-    inputs, outputs = (corpus.labels(model, tokens) for tokens in said[1:])
+    inputs, outputs = (corpus.labels(model, tokens) for tokens in (said.inputs, said.outputs))
     return [f"{a}→{b}" for a, b in zip(inputs, outputs)]
 
 

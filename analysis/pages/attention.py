@@ -17,6 +17,7 @@ import minitx
 from ..maths import profiles
 from ..measures import decoder_texts, outputs
 from ..measures.outputs import Outputs
+from ..texts import joined
 
 PARTS = "encoder", "decoder", "cross"
 HEADS = "q", "k", "v", "scores", "pattern"
@@ -38,6 +39,8 @@ class Look(NamedTuple):
     X_k: np.ndarray  # [L S D]
     sees: np.ndarray  # [T S] bool
     outputs: Outputs | None = None  # None in cross-attention: the decoder has them
+    # numbers of the first query and the first key of a second text; None: there is no second
+    seconds: tuple = (None, None)
 
     @property
     def is_cross(self):
@@ -51,12 +54,17 @@ class Look(NamedTuple):
 
 
 def of_text(model, tokens, lens=True, **options):
-    """The Look of a single stack at a text [T]. lens: whether there are guesses by layer."""
-    stream = _stream(model)
+    """The Look of a single stack at a text, ids [T] or a Joined.
+
+    lens: whether there are guesses by layer.
+    """
+    stream, text = _stream(model), joined.of(tokens)
+    tokens, options = text.ids, text.options | options
     trace = minitx.run(model, tokens, _points(HEADS, stream, outputs.points(model)), **options)
     own = outputs.following(tokens) if model.config.causal else tokens
     X = _stacked(trace, stream)
     look = _look(model, model.layers, (tokens, tokens), _heads(trace), (X, X))
+    look = look._replace(seconds=(text.second, text.second))
     return look._replace(outputs=outputs.of_trace(model, trace, own, lens=lens))
 
 
@@ -70,6 +78,7 @@ def of_encoder(model, said, **options):
     X = _stacked(trace, stream)
     ids = said.source, said.source
     look = _look(encoder, encoder.layers, ids, _heads(trace, prefix), (X, X))
+    look = look._replace(seconds=(_second(said), _second(said)))
     return look._replace(outputs=outputs.of_trace(encoder, trace, said.source, prefix))
 
 
@@ -93,7 +102,13 @@ def of_cross(model, said, **options):
     source = np.broadcast_to(trace[last], (len(model.layers), *trace[last].shape[1:]))
     crosses = [layer.cross for layer in model.layers]
     X = _stacked(trace, stream), np.asarray(source, np.float64)
-    return _look(model, crosses, (said.inputs, said.source), _heads(trace, "cross_"), X)
+    look = _look(model, crosses, (said.inputs, said.source), _heads(trace, "cross_"), X)
+    return look._replace(seconds=(None, _second(said)))
+
+
+def _second(said):
+    """Where the second of two texts of a source begins, or None."""
+    return joined.Joined(said.source, None, said.sequences).second
 
 
 def of_parts(model, said, lens=True, **options):

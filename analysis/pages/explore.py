@@ -25,6 +25,7 @@ from ..machine.language import label, translated
 from ..maths import factors, joint, joint_cosine, profiles
 from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
+from ..texts import joined
 from ..texts import words as of_words
 from . import attention, of_pictures, pushes, tokens, writers
 from .packing import TINY, pack
@@ -45,6 +46,7 @@ NAMED = 40  # letters of a text that name a run
 def write(model, name, text, path, words=False, target=None, beside=(), attribution=False):
     """Write the page of a text to the file `path`; return its size in bytes.
 
+    text: a text, or a tuple of two that the model reads together.
     name: what the model is called on the page. words: whole words instead of pieces. Of an
     encoder-decoder the text is the source; target: what is said of it, by default the model's own
     greedy output. beside: (model, name, text) of a second run. attribution: what each token and
@@ -71,7 +73,8 @@ def runs(wanted, words=False, target=None, attribution=False):
     for (model, name, text), ids in zip(wanted, tokens):
         run = {"name": "as is"} | with_writers(data(model, name, text, ids, words), model, ids)
         if attribution:
-            run["outputs"]["pushes"] = pushes.of_text(model, ids)
+            text_read = joined.of(ids)
+            run["outputs"]["pushes"] = pushes.of_text(model, text_read.ids, text_read.types)
         computed.append(run)
     return named(computed)
 
@@ -83,7 +86,8 @@ def with_writers(run, model, said, **options):
     """
     run = run | {"kinds": writers.of_kinds(model)}
     if model.encoder is None:
-        written = writers.of_text(model, said, **options)
+        text = joined.of(said)
+        written = writers.of_text(model, text.ids, **text.options, **options)
         return run | {"outputs": run["outputs"] | {"written": written}}
     written = writers.of_text(model, said.inputs, source=said.source, **options)
     decoder = run["parts"]["decoder"]
@@ -120,8 +124,9 @@ def check_read(wanted, words):
 
 
 def readable(model, text, target=None):
-    """The tokens [T] of a text, of an encoder-decoder a Spoken; ValueError if there is no page.
+    """The tokens [T] of a text, of a pair a Joined; ValueError if there is no page.
 
+    Of an encoder-decoder a Spoken.
     Of a model of pictures the tokens [T V] of the picture that the text names.
     """
     if model.missing:
@@ -135,28 +140,36 @@ def readable(model, text, target=None):
             kind = model.config.model_type
             raise ValueError(f"target is {target!r}, but this model ({kind}) has a single stack")
         return _readable(model, text)
-    source = _readable(model.encoder, text)
+    source = joined.of(_readable(model.encoder, text))
     if target is None:
-        return decoder_texts.greedy(model, source)
-    _readable(model, target)
-    return decoder_texts.forced(model, source, target)
+        said = decoder_texts.greedy(model, source.ids)
+    else:
+        _readable(model, target)
+        said = decoder_texts.forced(model, source.ids, target)
+    return said._replace(sequences=source.sequences)
 
 
 def _readable(model, text):
-    """The tokens [T] of a text, or [T V] of a picture; ValueError for too few or too many."""
+    """The tokens [T] of a text, or [T V] of a picture; of a pair a Joined.
+
+    Raises ValueError for too few or too many.
+    """
     if model.config.picture is not None:
+        if not isinstance(text, str):
+            raise ValueError("a second text needs a model that reads texts; this reads pictures")
         _check_length(model, n_tokens(model.config.picture), "picture")
         return of_pictures.tokens_of(model, text)
-    of_texts.valid(text, "the text")
-    tokens = model.tokenizer.encode(text, special=True)
-    n_own = len(model.tokenizer.encode(text, special=False))
+    for part in joined.parts(text):
+        of_texts.valid(part, "the text")
+    n = len(model.tokenizer.encode(*joined.parts(text)))
+    n_own = len(model.tokenizer.encode(*joined.parts(text), special=False))
     if n_own < 2:
         raise ValueError(
             f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
             "not counting special ones; wanted 2 or more"
         )
-    _check_length(model, len(tokens), "text")
-    return tokens
+    _check_length(model, n, "text")
+    return joined.encode(model, text)
 
 
 def _check_length(model, n, what):
@@ -194,7 +207,7 @@ def data(model, name, text, tokens, words=False, lens=True, **options):
     long as the last layer's for each layer. options: further keywords of `minitx.run` for a run
     that is changed: edits, mask, positions.
     """
-    content = {"model": str(name), "text": text, "sizes": sizes(model)}
+    content = {"model": str(name), "text": joined.shown(text), "sizes": sizes(model)}
     if model.config.picture is not None:
         content["picture"] = of_pictures.facts(model, tokens)
     if model.encoder is None:
@@ -215,13 +228,17 @@ def sizes(model):
 def part(look, words=False):
     """What the page shows of one part of a model."""
     cfg = look.model.config
-    word, labels = _labelled(look.model, look.queries, words)
+    of_query, of_keys = look.seconds
+    word, labels = _labelled(look.model, look.queries, words, of_query)
     reader = look.model.encoder if look.is_cross else look.model
-    of_key, key_labels = _labelled(reader, look.keys, words)
+    of_key, key_labels = _labelled(reader, look.keys, words, of_keys)
     arrays, facts, moved = measured(look, word, of_key)
     content = {"labels": _visible(labels)}
     if look.is_cross:
         content["keys"] = _visible(key_labels)
+    if of_keys is not None:  # only of two texts
+        begins = None if of_query is None else int(word[of_query])
+        content["second"] = {"query": begins, "key": int(of_key[of_keys])}
     content |= {"layers": cfg.n_layers, "heads": cfg.n_heads, "width": cfg.d_head}
     content |= {
         "causal": cfg.causal and not look.is_cross,
@@ -271,10 +288,10 @@ def _visible(labels):
     return [label.translate(BLANKS) or "∅" for label in labels]
 
 
-def _labelled(model, tokens, words=False):
+def _labelled(model, tokens, words=False, second=None):
     """The number of the word that each token belongs to [T], and the labels of the words.
 
-    Without `words` every token counts as a word of its own.
+    Without `words` every token counts as a word of its own. second: where a second text begins.
     """
     if model.config.picture is not None:
         return np.arange(len(tokens)), names(model.config.picture)
@@ -283,6 +300,8 @@ def _labelled(model, tokens, words=False):
     if not words:
         return np.arange(len(tokens)), pieces
     word = of_words.numbers(tokens, tokenizer.decode)
+    if second:  # a text's last word does not go on in the other
+        word[second:] = word[second - 1] + 1 + of_words.numbers(tokens[second:], tokenizer.decode)
     return word, of_words.names(tokens, word, tokenizer.decode, pieces)
 
 

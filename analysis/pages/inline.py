@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..machine.files import writable, write
 from ..running import blas, settings, single
+from ..texts import joined
 from . import explore
 
 LEAST_HEIGHT = 100  # pixels: less shows nothing but the title
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
 
     words: bool = False
     target: str | None = None
-    beside: str | None = None
+    beside: str | tuple[str, str] | None = None
     beside_model: Any = None
 
 
@@ -66,15 +67,14 @@ def page(model, text, height, wanted):
         raise ValueError(f"height is {height!r}; wanted {LEAST_HEIGHT} pixels or more")
     texts = [text] if wanted.beside is None else [text, wanted.beside]
     for given in texts:
-        if not isinstance(given, str):
-            raise ValueError(f"the text is {given!r}; wanted a str: the page shows one text")
+        joined.check(given)
     runs = [(*named(model), text)]
     if wanted.beside is not None or wanted.beside_model is not None:
         second = runs[0][:2] if wanted.beside_model is None else named(wanted.beside_model)
         runs.append((*second, texts[-1]))
     with blas.one_thread_of_blas():
         html = explore.page(*explore.runs(runs, wanted.words, wanted.target))
-    title = f"Explore {runs[0][1]} on {shorten(text, SHOWN, placeholder=' …')!r}"
+    title = f"Explore {runs[0][1]} on {shorten(joined.shown(text), SHOWN, placeholder=' …')!r}"
     return Page(title, html, height)
 
 

@@ -679,3 +679,83 @@ def test_names_of_classes_are_texts_for_every_class_or_left_out(names, tmp_path)
         else None
     )
     assert of_pictures.classes(model, 2) == wanted
+
+
+# two texts that a model reads together
+
+PAIR = "The cat sat on the mat.", "The cat lay on the rug."
+
+
+@pytest.mark.parametrize("name", ["tiny-bert", "tiny-roberta", "tiny-gpt2"])
+def test_a_pair_is_read_as_the_model_reads_it(name):
+    model = minitx.load(name)
+    said = explore.readable(model, PAIR)
+    trace = minitx.run(model, [PAIR], "pattern")
+    assert said.ids.tolist() == trace.tokens[0].tolist()
+    data = explore.data(model, name, PAIR, said)
+    weights, error = unpacked(data["arrays"]["pattern"])
+    assert abs(weights - trace.stack("pattern")[:, 0]).max() <= error
+    second = data["second"]["query"]
+    assert data["second"]["key"] == second and data["text"] == " / ".join(PAIR)
+    own = model.tokenizer.encode(PAIR[1], special=False)
+    assert said.ids[second : second + len(own)].tolist() == own.tolist()
+    if name == "tiny-bert":
+        assert said.types.tolist() == [int(n >= second) for n in range(len(said.ids))]
+        plain = explore.attention.of_text(model, said.ids).pattern
+        assert abs(plain - weights).max() > 0.04  # with type 0 throughout, as of a typed [SEP]
+
+
+def unpacked(packed):
+    """The array of a packed one, and by how much it is rounded."""
+    codes = np.frombuffer(base64.b64decode(packed["data"]), "<u2").reshape(packed["shape"])
+    low, high = (np.array(packed[name]).reshape(*codes.shape[:2], 1, 1) for name in ("low", "high"))
+    return low + codes * (high - low) / (2 ** packed["bits"] - 1), packed["error"] + 1e-6
+
+
+def test_the_parts_of_a_guess_on_a_pair_have_its_types():
+    model = minitx.load("tiny-bert")
+    [run] = explore.runs([(model, "m", PAIR)], attribution=True)
+    trace = minitx.run(model, [PAIR], "logits")
+    best = trace["logits"][0].max(axis=-1)
+    written = run["outputs"]["written"]
+    logits, error = written["logits"], written["logits"]["error"]
+    assert np.allclose(logits["high"], best, atol=error + 1e-4)
+    assert max(run["outputs"]["pushes"]["gap"]) < 1e-3
+    without_types = trace["logits"][0] - minitx.run(model, trace.tokens, "logits")["logits"][0]
+    assert abs(without_types).max() > 0.1
+
+
+def test_a_word_does_not_go_on_in_the_second_text():
+    model = minitx.load("tiny-gpt2")
+    pair = "The cat", "nip grew"
+    data = explore.data(model, "m", pair, explore.readable(model, pair), words=True)
+    assert data["labels"] == ["The", "cat", "nip", "grew"]
+    assert data["second"] == {"query": 2, "key": 2}
+
+
+def test_a_source_of_two_texts_has_a_border_in_encoder_and_cross(pair):
+    said = explore.readable(pair.model, ("3 May 1912", "4 May"))
+    parts = explore.data(pair.model, "m", ("3 May 1912", "4 May"), said)["parts"]
+    second = parts["encoder"]["second"]["query"]
+    assert parts["cross"]["second"] == {"query": None, "key": second}
+    assert "second" not in parts["decoder"]
+    trace = minitx.run(pair.model, said.inputs, "enc_pattern", source=[("3 May 1912", "4 May")])
+    weights, error = unpacked(parts["encoder"]["arrays"]["pattern"])
+    assert abs(weights - trace.stack("enc_pattern")[:, 0]).max() <= error
+
+
+def test_what_is_no_pair_is_refused(bundled):
+    with pytest.raises(ValueError, match="text 1 of the pair, '', has no tokens"):
+        explore.readable(bundled, ("A dog ran", ""))
+    with pytest.raises(ValueError, match="a second text needs a model that reads texts"):
+        explore.readable(minitx.load("tiny-vit"), ("sample:7", "A dog"))
+    with pytest.raises(ValueError, match="wanted a str, or a tuple of two"):
+        minitx.explore(bundled, ("a", "b", "c"))
+
+
+def test_a_page_in_a_notebook_takes_a_pair(tmp_path):
+    own = minitx.explore("tiny-bert", PAIR)
+    flags = ["--second", PAIR[1], "--out", str(tmp_path)]
+    assert cli.main(["explore", "tiny-bert", PAIR[0], *flags]) == 0
+    assert own.html.encode() == (tmp_path / "explore.html").read_bytes()
+    assert "The cat sat on the mat. / The cat lay" in repr(own)

@@ -6,6 +6,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   side: () => ["query", "key"],
   stage: () => ["normalised", "as in the model"],
   thumbs: () => ["attention", "joint space"],
+  between: () => BETWEEN(),
   colour: () => ["query and key", "position"],
   sort: () => Object.keys(SORTS),
   only: () => Object.keys(ONLY),

@@ -17,18 +17,28 @@ const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
 
 const ALL = 0.1, ONE = 0.01;  // least weight of a line, of all tokens and of the chosen one
 const at = (i, j, head = state.head, of = pattern) => of[(head * T + i) * S + j];
-const hidden = (i, j) => data.causal && j > i;
+const hidden = (i, j) => data.causal && j > i || !isBetween(i, j);
 const other = side => side === "query" ? "key" : "query";
 const size = Math.abs;  // a difference may be less than nothing
 const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S), size) || 1;
 const largests = new WeakMap();  // pattern -> the largest weight of all heads
 const largestOfAll = () => largests.get(pattern) ?? largests.set(pattern, d3.max(pattern, size) || 1).get(pattern);
-const strongestKey = (i, head = state.head) => d3.greatest(places.key, j => size(at(i, j, head)));
-const strongestQuery = (j, head = state.head) => d3.greatest(places.query, i => size(at(i, j, head)));
+const strongestKey = (i, head = state.head) => d3.greatest(places.key.filter(j => isBetween(i, j)), j => size(at(i, j, head)));
+const strongestQuery = (j, head = state.head) => d3.greatest(places.query.filter(i => isBetween(i, j)), i => size(at(i, j, head)));
+
+// of a pair of texts, A and B, which looks at which
+
+const isOfPair = () => second !== null && second.query !== null;
+const BETWEEN = () => isOfPair() ? ["all", "A → A", "A → B", "B → A", "B → B"] : ["all"];
+const textOf = (n, side) => n < second[side] ? "A" : "B";
+const isBetween = (i, j) => state.between === "all" || state.between === `${textOf(i, "query")} → ${textOf(j, "key")}`;
+const onlyBetween = () => state.between === "all" ? "" : say` Only ${state.between} is shown.`;
+const betweenHint = () => second === null ? "" : say(" A line divides the two texts, A and B.") + onlyBetween();
 
 function weightOf(n) {  // what token n gets from the chosen one, or gives to it; 0 if none is chosen
   const {token, side} = state;
-  return token === null ? 0 : side === "query" ? at(token, n) : at(n, token);
+  const [i, j] = side === "query" ? [token, n] : [n, token];
+  return token === null || !isBetween(i, j) ? 0 : at(i, j);
 }
 
 function marked(n, side) {  // whether a query or key takes part in what is shown of the chosen token
@@ -39,11 +49,11 @@ function pairs(head = state.head) {  // the lines that are drawn: {i, j, w: weig
   const {token, side} = state, line = (i, j) => ({i, j, w: at(i, j, head)});
   if (token !== null) {
     const lines = places[other(side)].map(n => side === "query" ? line(token, n) : line(n, token));
-    return lines.filter(d => size(d.w) >= ONE);
+    return lines.filter(d => size(d.w) >= ONE && isBetween(d.i, d.j));
   }
   return places.query.flatMap(i => {
     const best = isDifference() ? -1 : strongestKey(i, head);
-    return places.key.map(j => line(i, j)).filter(d => d.j === best || size(d.w) >= ALL);
+    return places.key.map(j => line(i, j)).filter(d => isBetween(d.i, d.j) && (d.j === best || size(d.w) >= ALL));
   });
 }
 
@@ -58,7 +68,7 @@ function about(n, side) {  // what is said of a query or a key under the pointer
   const [verb, best] = side === "query" ? [say("looks most at"), strongestKey(n)]
     : [say("most looked at by"), strongestQuery(n)];
   const what = isDifference() ? say("the largest change:") : verb;
-  if (best === undefined) return say`${name}\nin one text alone`;
+  if (best === undefined) return state.between === "all" ? say`${name}\nin one text alone` : say`${name}\nnot in ${state.between}`;
   const weight = side === "query" ? at(n, best) : at(best, n);
   return say`${name}\n${what} ${quoted(best, other(side))}: weight ${number(weight)}`;
 }

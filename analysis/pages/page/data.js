@@ -8,16 +8,17 @@ let current;  // the run that views read
 let version = 0;  // counts what was shown: every view is drawn anew
 let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
 let pattern, plane, columns, profile, share, weight, values, total;
+let second;  // of a pair of texts the first query and the first key of the second, {query, key}, query null in cross; else null
 
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; mlp is the
 // layer of the MLP whose writing is told instead of the head's, or null; token is the chosen one, or null; side is what
-// is shown of it; view is the one that takes the whole width; step is what the overview explains; sort, only, layer say
+// is shown of it; between is which text of a pair looks at which; view is the one that takes the whole width; step is what the overview explains; sort, only, layer say
 // which heads are listed; heads, which of a layer are shown; told, how it is shown where a guess comes from; rows, of
 // which tokens guesses are listed; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, mlp: null, token: null, side: "query", view: null, step: null, dark: null,
                thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", heads: "", told: "flow", rows: "told", stage: "normalised",
-               colour: "query and key", written: "the stream",
+               colour: "query and key", between: "all", written: "the stream",
                way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
 const listeners = [];  // each is called with the state after every change
 
@@ -89,6 +90,7 @@ function look(run) {  // makes a run's part the one that views read
   current = run;
   data = partOf(run);
   isCross = "keys" in data;
+  second = data.second ?? null;
   hasOffsets = "uniform" in data;  // not between two texts, nor in a picture
   labels = {query: data.labels, key: data.keys ?? data.labels};
   [T, S, L, H] = [labels.query.length, labels.key.length, data.layers, data.heads];
@@ -185,5 +187,6 @@ function settle() {  // looks at what the state says, or at the nearest that the
   lookAtState();
   if (!(state.head >= 0 && state.head < L * H) || state.head === null) state.head = sharpest();
   if (state.mlp >= L) state.mlp = null;
+  if (!BETWEEN().includes(state.between)) state.between = "all";
   if (state.token !== null) state.token = Math.min(state.token, labels[state.side].length - 1);
 }

@@ -21,6 +21,11 @@ function keepTipInside(box) {  // a hover text that would be cut off at an edge 
   }));
 }
 
+function borders({x, y, ...more}) {  // lines before the second text's first key, and first query, of a pair
+  const stroke = {stroke: colours().soft, strokeDasharray: "4,3", className: "border", ...more};
+  return [x >= 0 ? Plot.ruleX([x - 0.5], stroke) : null, y >= 0 ? Plot.ruleY([y - 0.5], stroke) : null];
+}
+
 const thickness = d => 0.6 + 4 * Math.min(1, size(d.w));
 const opacity = d => state.token === null ? 0.2 + 0.6 * Math.min(1, size(d.w)) : 0.45 + 0.55 * Math.min(1, size(d.w));
 

@@ -26,7 +26,7 @@ const icon = name => `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${DRA
 
 const SAID = {  // above each list: a word of its whole name
   thumbs: say("pictures"), sort: say("order"), layer: say("layer"), kind: say("kind"), only: say("offset"), guess: say("guess"),
-  stage: say("state"), colour: say("colours"), written: say("vectors"), way: say("measured"), chance: say("weights")};
+  stage: say("state"), colour: say("colours"), between: say("texts"), written: say("vectors"), way: say("measured"), chance: say("weights")};
 
 // in a narrow window only the first views are open; the others open by their title
 const isNarrow = !matchMedia("(min-width: 46rem)").matches;
@@ -80,6 +80,7 @@ function writeChoosers() {
     const words = WORDS[select.name](), same = words.join() === [...select.options].map(option => option.value).join();
     if (!same) select.replaceChildren(...words.map(word => new Option(say(word), word)));
     select.value = state[select.name];
+    if (select.name === "between") select.parentElement.hidden = words.length < 2;
   }
 }
 
@@ -198,6 +199,8 @@ function writeTokens() {  // in cross the decoder's tokens, the queries, and bel
   }));
   const elements = options.map(option => option.element);
   if (isCross) elements.splice(T, 0, make("hr", {}, {"aria-hidden": "true"}));
+  const borders = isCross ? [[second?.key, T + 1]] : [[second?.query, 0]];  // before the second text of a pair
+  for (const [n, before] of borders) if (n) elements.splice(before + n, 0, make("hr", {className: "border"}, {"aria-hidden": "true"}));
   list.replaceChildren(...elements);
 }
 
@@ -275,7 +278,7 @@ function said() {
     (isOfToken() ? say` In a dashed frame: the token whose guess is shown.` : "");
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ");
-  return (isOff(head) ? say`${name} is ${OFF}.` + " " : "") + ofToken(name, quoted(token, side), found);
+  return (isOff(head) ? say`${name} is ${OFF}.` + " " : "") + ofToken(name, quoted(token, side), found) + onlyBetween();
 }
 
 function ofToken(name, chosen, found) {  // what the chosen token looks at in a head, or what looks at it

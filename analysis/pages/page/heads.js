@@ -24,6 +24,7 @@ function heads(width) {
                                imageRendering: state.thumbs === "attention" ? "pixelated" : "auto"}),
             Plot.rect(cells, {...ends, fill: "transparent", stroke: colours().line,
                               ariaLabel: d => `${nameOf(d.head)}. ${character(d.head)}`}),
+            ...(state.thumbs === "attention" ? thumbBorders(cells, inner) : []),
             isGrid() ? null : Plot.text(cells, {x: middle.x, y: d => d.y + inner + 8, text: d => nameOf(d.head)}),
             Plot.text(cells.filter(d => d.mark), {
               x: d => d.x + 3, y: d => d.y + 4, text: "mark", textAnchor: "start", lineAnchor: "top",
@@ -42,6 +43,13 @@ function heads(width) {
     cell.setAttribute("role", "option");
   });
   return drawn;
+}
+
+function thumbBorders(cells, inner) {  // the lines between two texts
+  const stroke = {stroke: colours().soft, strokeOpacity: 0.7, className: "border"}, key = second && inner * second.key / S;
+  const query = isOfPair() ? inner * second.query / T : null;
+  return [key === null ? null : Plot.link(cells, {x1: d => d.x + key, x2: d => d.x + key, y1: "y", y2: d => d.y + inner, ...stroke}),
+          query === null ? null : Plot.link(cells, {x1: "x", x2: d => d.x + inner, y1: d => d.y + query, y2: d => d.y + query, ...stroke})];
 }
 
 const BAR = {wide: 70, high: 8, steps: 35};  // of the legend, in pixels, and shades in it
@@ -67,7 +75,7 @@ const thumbs = new Map();  // of one pattern, theme and kind of picture: head ->
 let thumbsOf = "";
 
 function thumb(head) {
-  const kind = [version, state.run, state.part, isDark(), state.thumbs, state.stage].join();
+  const kind = [version, state.run, state.part, isDark(), state.thumbs, state.stage, state.between].join();
   if (kind !== thumbsOf) thumbs.clear();
   thumbsOf = kind;
   if (!thumbs.has(head)) thumbs.set(head, state.thumbs === "attention" ? smallMatrix(head) : smallSpace(head));

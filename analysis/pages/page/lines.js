@@ -17,10 +17,15 @@ function linesBetween(width, links, about, isMarked = marked) {
     x: {domain: [0, 1], axis: null}, y: {domain: [most - 0.5, -0.5], axis: null},
     marks: [Plot.link(links, {x1: 0, x2: 1, y1: "i", y2: "j", strokeWidth: thickness, strokeOpacity: opacity,
                                 stroke: "colour", strokeLinecap: "round"}),
-            names("query", 0), names("key", 1),
+            names("query", 0), names("key", 1), ...border(margin),
             title(say("query"), 0, palette.query), title(say("key"), 1, palette.key),
             Plot.tip([...end("query", 0), ...end("key", 1)], Plot.pointer({
               x: "x", y: "n", maxRadius: 110, ...tip(d => about(d.n, d.side))}))]});
+}
+
+function border(margin) {  // between two texts; in cross only the keys are of two
+  if (second === null) return [];
+  return borders({y: second.key, insetLeft: isOfPair() ? -margin : 0, insetRight: -margin});
 }
 
 function markLine(box) {  // the chosen token's line, scrolled into sight

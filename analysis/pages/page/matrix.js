@@ -19,6 +19,7 @@ function matrix(width) {
             Plot.raster(places.query.flatMap(i => places.key.map(j => hidden(i, j) ? NaN : at(i, j))), {
               width: S, height: T, ...whole, imageRendering: "pixelated",
               fill: w => isNaN(w) ? null : shade(w / most)}),
+            ...borders({x: second?.key, y: second?.query}),
             Plot.frame({stroke: palette.line}),
             Plot.rect([0], {...whole, fill: "none", stroke: palette.chosen, strokeWidth: 2, className: "outline"}),
             Plot.tip(cells, Plot.pointer({x: "j", y: "i", ...tip(d => (

@@ -23,37 +23,39 @@ function compared() {
     (isUnequal() ? say(" Tokens of the two texts are aligned; what one text alone has is left blank, so rows need not add up.") : "");
 }
 
+const ofPair = {between: say("Which text of a pair looks at which")};
 const flowTitle = () => say`How the guess${wherever()} comes about`;
 
 const VIEWS = {
   heads: {
-    title: () => say("All heads"), draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
+    title: () => say("All heads"), draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs", "between"],
     pick: d => ({head: d.head}),
     choices: {thumbs: say("What the pictures show"), sort: say("In which order"), layer: say("Only heads of one layer"), kind: say("Only heads of one kind"),
-              only: say("Only heads whose attention peaks at this offset")},
+              only: say("Only heads whose attention peaks at this offset"), ...ofPair},
     hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
       say("across. One scale for all heads: dark is a large weight in each of them.") : say("Its queries and keys in the plane.")) +
       `<span class=by-keys>${say(" Arrow keys move from head to head.")}</span>` + marksHint() +
       (state.sort === "sharpest first" ? say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.") : "") +
       (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
-      (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
+      (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + betweenHint() + compared()},
   matrix: {
     title: () => say`${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
-    depends: ["head"],
+    depends: ["head", "between"], choices: ofPair,
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
     hint: () => (isDifference() && !isUnequal() ? say("A row is a query and adds up to 0: what it gives more to one key it gives less to ") +
       say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys. Numbers are positions.")) +
       (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
-      (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
+      (data.causal ? say(" This model does not see to the right: the empty half.") : "") + betweenHint() + compared()},
   picture: {
     title: () => say`${nameOf(state.head)}: attention over the picture`, draw: picture, depends: CHOICE, isSingle: true,
     pick: d => ({token: d.n}), hint: () => pictureHint() + compared()},
   lines: {
-    title: () => say`${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
+    title: () => say`${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: [...CHOICE, "between"], isSingle: true,
+    choices: ofPair,
     pick: d => ({token: d.n, side: d.side}),
     hint: () => say("From what looks, left, to what is looked at, right; wider is more. ") +
       (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
-        : say`Weights from ${ONE} on.`) + compared()},
+        : say`Weights from ${ONE} on.`) + betweenHint() + compared()},
   flow: {
     title: flowTitle, draw: flow, hasTold: true, depends: ["head", "mlp", "token", "side", "guess"], hasText: true,
     pick: d => d.guess ? {guess: d.guess} : choosing(d) ?? {}, choices: {guess: say("Which guess")},
@@ -62,13 +64,14 @@ const VIEWS = {
     title: flowTitle, draw: writers, hasTold: true, depends: ["head", "mlp", "token", "side", "guess"], hasText: true,
     pick: d => choosing(d) ?? {}, choices: {guess: say("Which guess")}, hint: writersHint},
   layer: {
-    title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "heads"], hasText: true,
+    title: () => say`Layer ${layerOf(state.head)}: its heads in one view`, draw: layer, depends: [...CHOICE, "heads", "between"], hasText: true,
+    choices: ofPair,
     pick: d => ({token: d.n, side: d.side}),
     hint: () => say("Who looks at whom, a colour for each head. Buttons bring the layer's other heads, or take one out. ") + (layerHeads().some(isOff) ? say("Struck through: switched off. ") : "") + (state.token === null
-      ? say`Weights from ${STRONG} on; choose a token to see all from ${ONE} on.` : say`Weights from ${ONE} on.`)},
+      ? say`Weights from ${STRONG} on; choose a token to see all from ${ONE} on.` : say`Weights from ${ONE} on.`) + betweenHint()},
   joint: {
     title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
-    depends: [...CHOICE, "stage", "colour"],
+    depends: [...CHOICE, "stage", "colour", "between"],
     choices: {stage: say("State of queries and keys"), colour: say("What colours mean")},
     pick: d => ({token: d.n, side: d.side}),
     hint: () => say("<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most") +

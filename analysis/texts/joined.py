@@ -1,0 +1,77 @@
+"""Two texts that a model reads together, as a premise and a hypothesis: ids, types, and the border.
+
+A given text is a str, or a tuple of two of them. T tokens.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Joined(NamedTuple):
+    """A text, or a pair of texts, as a model reads it."""
+
+    ids: np.ndarray  # [T]
+    types: np.ndarray | None = None  # [T] token types; None: those of a single text
+    sequences: np.ndarray | None = None  # [T] 0, 1, special: -1; None: a single text
+
+    @property
+    def second(self):
+        """The number of the second text's first token; None of a single text."""
+        return None if self.sequences is None else int(np.argmax(self.sequences == 1))
+
+    @property
+    def options(self):
+        """The further keyword of `minitx.run`."""
+        return {} if self.types is None else {"types": self.types}
+
+
+def check(text):
+    """Raise ValueError for what is neither a text nor a pair of texts."""
+    is_pair = isinstance(text, tuple) and len(text) == 2  # a list is two texts, as of `run`
+    if not isinstance(text, str) and not (is_pair and all(isinstance(x, str) for x in text)):
+        raise ValueError(
+            f"the text is {text!r:.80}; wanted a str, or a tuple of two: the page shows one text, "
+            "or a pair that the model reads together"
+        )
+
+
+def of(tokens):
+    """Ids [T], or a Joined, as a Joined."""
+    return tokens if isinstance(tokens, Joined) else Joined(tokens)
+
+
+def encode(model, text):
+    """The ids [T] of a text, or of a pair the Joined; raises ValueError for a text of no tokens."""
+    if isinstance(text, str):
+        return model.tokenizer.encode(text)
+    batch = model.encode([text])
+    types = None if batch.types is None else batch.types[0]
+    sequences = model.tokenizer.sequences(*text)
+    for number, part in enumerate(text):
+        if number not in sequences:
+            raise ValueError(f"text {number} of the pair, {part!r:.80}, has no tokens")
+    return Joined(batch.tokens[0], types, sequences)
+
+
+def shown(text):
+    """A text, or both of a pair, in one line."""
+    return text if isinstance(text, str) else " / ".join(text)
+
+
+def parts(text):
+    """The texts of a given text: one or two."""
+    return (text,) if isinstance(text, str) else text
+
+
+def typed_separator(model, text):
+    """The separator of a pair that stands inside one text, where a pair has other token types.
+
+    "" where there is none.
+    """
+    if not isinstance(text, str) or model.config.n_types < 2:
+        return ""
+    encode = model.tokenizer.encode
+    separators = {*encode("a")} - {*encode("a", special=False)}
+    typed = [token for token in encode(text, special=False) if token in separators]
+    return model.tokenizer.pieces(typed)[0] if typed else ""
