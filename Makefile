@@ -78,6 +78,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden_pairs.py
 	$(BIN)/python tests/tools/make_golden_places.py
 	$(BIN)/python tests/tools/make_golden_decoders.py
+	$(BIN)/python tests/tools/make_golden_recent.py
 	$(BIN)/python tests/tools/make_golden_images.py
 	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py

@@ -65,7 +65,9 @@ class Layer(Arrays):
     W_K_pos: np.ndarray  # [D A]
     b_K_pos: np.ndarray
     ln_q_w: np.ndarray  # [d]: of each head's queries
+    ln_q_b: np.ndarray
     ln_k_w: np.ndarray
+    ln_k_b: np.ndarray
     ln_all_q_w: np.ndarray  # [A]: of the queries of all heads together
     ln_all_k_w: np.ndarray  # [K]
     W_gate: np.ndarray  # [D M]

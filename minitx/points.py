@@ -53,7 +53,8 @@ NEEDS = {
 }
 NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an encoder",)
 BIASED, ROTARY = ("a bias by distance",), ("rotary positions",)
-QK_NORM, IN_TURN = ("norms of queries and keys",), ("a stream between attention and MLP",)
+QK_NORM, WITH_MEAN = ("norms of queries and keys",), ("norms with a mean",)
+IN_TURN = ("a stream between attention and MLP",)
 TERMS = ("terms of content and place",)
 C2P, P2C = ("a term of content with place",), ("a term of place with content",)
 ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written",)
@@ -63,7 +64,7 @@ def _norm(name, what, per_layer=True, needs=()):
     """The three points of a norm; `what` is described as 'norm' or 'norm: its use'."""
     norm = what.partition(":")[0]
     mean, scale = f"mean that the {norm} subtracts", f"1/sigma that the {norm} multiplies by"
-    three = {f"{name}_mean": Point("B T", mean, per_layer, (*needs, "norms with a mean"))}
+    three = {f"{name}_mean": Point("B T", mean, per_layer, (*needs, *WITH_MEAN))}
     three[f"{name}_scale"] = Point("B T", scale, per_layer, needs)
     return three | {name: Point("B T D", what, per_layer, needs)}
 
@@ -83,12 +84,14 @@ POINTS = {
     "pos_angle": Point("B T r", "angles by which queries and keys are turned", needs=ROTARY),
     "ln_all_q_scale": Point("B T", "1/sigma of the queries of all heads together", needs=ALL_QK),
     "ln_all_q": Point("B T A", "norm of all heads' queries together (OLMo 2)", needs=ALL_QK),
+    "ln_q_mean": Point("B H T", "mean that it subtracts (Phi)", needs=QK_NORM + WITH_MEAN),
     "ln_q_scale": Point("B H T", "1/sigma that the norm of queries multiplies by", needs=QK_NORM),
     "ln_q": Point("B H T d", "norm of each head's queries (Qwen3)", needs=QK_NORM),
     "q_in": Point("B H T d", "queries before they are turned", needs=ROTARY),
     "q": Point("B H T d", "queries, as they are compared with keys"),
     "ln_all_k_scale": Point("B T", "1/sigma of the keys of all heads together", needs=ALL_QK),
     "ln_all_k": Point("B T K", "norm of all heads' keys together (OLMo 2)", needs=ALL_QK),
+    "ln_k_mean": Point("B G T", "mean that it subtracts (Phi)", needs=QK_NORM + WITH_MEAN),
     "ln_k_scale": Point("B G T", "1/sigma that the norm of keys multiplies by", needs=QK_NORM),
     "ln_k": Point("B G T d", "norm of each head's keys (Qwen3)", needs=QK_NORM),
     "k_in": Point("B G T d", "keys before they are turned", needs=ROTARY),
@@ -133,10 +136,11 @@ POINTS = {
 }
 # An encoder, which runs first, has the same but those that need another, and no token types; T and
 # S are then the tokens of the source.
-OTHERS = {SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)}
+OTHERS = {SOURCE, SOURCE + WITH_MEAN, ("a task head",), ("token types",)}
 OTHERS |= {
     ROTARY,
     QK_NORM,
+    QK_NORM + WITH_MEAN,
     ALL_QK,
     WRITTEN,
     TERMS,
@@ -164,14 +168,23 @@ def points(model: Model, types: bool = False) -> list[Key]:
         if stack is None or not all(NEEDS[need](stack, types) for need in point.needs):
             continue
         if point.per_layer:
-            keys += [(name, layer.index) for layer in stack.layers if _is_in(name, layer)]
+            layers = [layer.index for layer in stack.layers if _is_in(name, layer, stack.config)]
+            keys += [(name, layer) for layer in layers]
         else:
             keys.append(name)
     return keys
 
 
-def _is_in(name, layer):
-    """Whether a layer has a point that its model has: not the numbers of a norm that it lacks."""
+TURNED = "pos_angle", "q_in", "k_in"
+
+
+def _is_in(name, layer, cfg):
+    """Whether a layer has a point that its model has: not the numbers of a norm that it lacks.
+
+    Some layers of SmolLM3 turn nothing.
+    """
+    if name in TURNED:
+        return cfg.rotary[layer.index] is not None
     norm, _, number = name.removeprefix(ENCODER).rpartition("_")
     is_lacking = norm in ("ln1", "ln2") and getattr(layer, f"{norm}_w") is None
     return not (is_lacking and number in ("mean", "scale"))

@@ -1,8 +1,8 @@
-"""Gemma 2 (2024) and the text part of Gemma 3 (Gemma team 2025): norms before and behind each part.
+"""Gemma (2024), Gemma 2 (2024) and the text part of Gemma 3 (Gemma team 2025).
 
-A norm multiplies by one more than its weight. In Gemma 2 scores and logits are capped; in Gemma 3
-each head's queries and keys are normed, and layers with a window have rotary frequencies of their
-own.
+A norm multiplies by one more than its weight. The first Gemma is otherwise Llama. The later ones
+have norms before and behind each part: in Gemma 2 scores and logits are capped; in Gemma 3 each
+head's queries and keys are normed, and layers with a window have rotary frequencies of their own.
 """
 
 from ..rotary import rotary
@@ -11,10 +11,12 @@ from .family import Key, tensor
 
 KINDS = FULL, NEAR = "full_attention", "sliding_attention"
 NO_BIAS = "mlp_bias"
-BOTH = {field: key for field, key in llama.CONFIG.items() if field != NO_BIAS} | {
-    "act": Key("hidden_activation"),
+FIRST = {field: key for field, key in llama.CONFIG.items() if field != NO_BIAS} | {
     "tied": Key("tie_word_embeddings", True),
     "d_kv": Key("head_dim"),
+}
+BOTH = FIRST | {
+    "act": Key("hidden_activation"),
     "d_scale": Key("query_pre_attn_scalar"),
     "logit_cap": Key("final_logit_softcapping", None),
 }
@@ -26,12 +28,22 @@ def gain(name):
     return tensor(f"{name}.weight", plus=1.0)
 
 
-LAYER = llama.LAYER | {
+BODY = llama.BODY | {"ln_final_w": gain("norm")}
+FIRST_LAYER = llama.LAYER | {
     "ln1_w": gain("input_layernorm"),
+    "ln2_w": gain("post_attention_layernorm"),
+}
+LAYER = FIRST_LAYER | {
     "attn_out_w": gain("post_attention_layernorm"),
     "ln2_w": gain("pre_feedforward_layernorm"),
     "mlp_out_w": gain("post_feedforward_layernorm"),
 }
+
+
+def derived1(values):
+    """Words are multiplied by the root of the width; "gelu" means its form with tanh."""
+    act = "gelu_pytorch_tanh" if values["act"] == "gelu" else values["act"]
+    return {"embed_scale": values["d_model"] ** 0.5, "act": act, **llama.derived(values)}
 
 
 def derived(values):
@@ -86,13 +98,19 @@ def parameters(raw, kind):
 
 
 ONLY = llama.ONLY | {"use_bidirectional_attention": False}
-GEMMA2 = llama.FAMILY._replace(
-    config=BOTH | {"score_cap": Key("attn_logit_softcapping", None)},
+GEMMA = llama.FAMILY._replace(
+    config=FIRST,
     fixed=FIXED,
+    derived=derived1,
+    only=ONLY | {"hidden_activation": "gelu_pytorch_tanh"},  # older versions of the library read it
+    body=BODY,
+    layer=FIRST_LAYER,
+)
+GEMMA2 = GEMMA._replace(
+    config=BOTH | {"score_cap": Key("attn_logit_softcapping", None)},
     derived=derived,
     places=places2,
     only=ONLY,
-    body=llama.BODY | {"ln_final_w": gain("norm")},
     layer=LAYER,
 )
 GEMMA3 = GEMMA2._replace(

@@ -46,6 +46,7 @@ LAYER = {
 }
 CAUSAL = {"W_U": tensor("lm_head.weight", transposed=True)}
 SEQUENCE = {"W_U": tensor("score.weight", transposed=True)}
+TOKEN = dense("U", "score")
 THETA = 10000.0  # of the first Llama, whose config does not say it
 # What changes the result and is not computed: another length than that inside rope_parameters.
 ONLY = {"original_max_position_embeddings": None, "partial_rotary_factor": 1.0}
@@ -92,5 +93,10 @@ FAMILY = Family(
     body=BODY,
     layer=LAYER,
     layer_prefix="layers.{}.",
-    heads={"causal": CAUSAL, "sequence": SEQUENCE},
+    heads={
+        "causal": CAUSAL,
+        "sequence": SEQUENCE,
+        "token": TOKEN,
+        "question": dense("U", "qa_outputs"),
+    },
 )

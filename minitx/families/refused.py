@@ -17,11 +17,10 @@ NARROW = "its embeddings and its layers differ in width (a projection in between
 UNTRIED = "it has not been tested against the reference library"
 BEFORE = "it is pre-norm, with a norm after the last layer"
 EXPERTS = "it has a mixture of experts: each token goes through a few of many MLPs"
-GEMMA = "its norms add 1 to their weight, which is supported only for Gemma 2 and 3"
+GEMMA = "its norms add 1 to their weight, which is supported only for Gemma, Gemma 2 and 3"
 OTHER_BLOCK = "its norms or its MLP are arranged differently from Llama"
 STATE = "it has a recurrent state instead of attention"
 MIXED = "some of its layers have a recurrent state instead of attention"
-ONE_NORM = "attention and MLP share one norm, which is supported only for GPT-J and Falcon"
 NEIGHBOURS = "its rotary embedding pairs adjacent features, which is supported only for GPT-J"
 NEAR = "it has sparse attention: tokens see their neighbours and a few global tokens"
 APPROXIMATE = "it approximates attention"
@@ -63,7 +62,6 @@ REFUSED = {
     "falcon_mamba": Refusal(STATE, "gpt_neox"),
     "fnet": Refusal("it has a Fourier transform instead of attention", "bert"),
     "funnel": Refusal("its layers shorten the sequence", "bert"),
-    "gemma": Refusal(GEMMA, "llama"),
     "gemma3": Refusal("it reads images", "gemma3_text"),
     "gemma3n_text": Refusal(GEMMA, "llama"),
     "glm": Refusal(f"{NEIGHBOURS}; it rotates only half of each head", "llama"),
@@ -72,7 +70,6 @@ REFUSED = {
     "gpt_bigcode": Refusal(
         "multi-query attention: all heads share one set of keys and values", "gpt2"
     ),
-    "gpt_neo": Refusal("every other layer has local attention", "gpt2"),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
     "gpt_oss": Refusal(f"{EXPERTS}, and each head has a sink, a learned extra score", "llama"),
     "granite": Refusal(
@@ -116,7 +113,6 @@ REFUSED = {
     "openai-gpt": Refusal("it is post-norm", "gpt2"),
     "pegasus": Refusal(BEFORE, "bart"),
     "persimmon": Refusal(OTHER_BLOCK, "gpt_neox"),
-    "phi": Refusal(ONE_NORM, "gpt_neox"),
     "phimoe": Refusal(EXPERTS, "llama"),
     "plbart": Refusal(UNTRIED, "bart"),
     "qwen": Refusal(FUSED, "qwen2"),
@@ -135,10 +131,8 @@ REFUSED = {
     "seed_oss": Refusal(UNTRIED, "qwen2"),
     "siglip": Refusal("its head attends to all patches, and it has no class token", "clip"),
     "siglip2": Refusal("its head attends to all patches, and it has no class token", "clip"),
-    "smollm3": Refusal("some of its layers have no rotary positions", "llama"),
     "squeezebert": Refusal("its matrices are grouped convolutions", "bert"),
     "stablelm": Refusal("it is a Llama with rotary positions on a part of each head", "gpt_neox"),
-    "starcoder2": Refusal(OTHER_BLOCK, "llama"),
     "swin": Refusal("its layers attend within windows and merge patches", "vit"),
     "switch_transformers": Refusal(EXPERTS, "t5"),
     "umt5": Refusal("each layer has its own table of distances", "t5"),

@@ -70,8 +70,8 @@ def test_nothing_else_is_needed(family):
         ),
         (
             "bert-masked",
-            dict(model_type="gemma"),
-            "model_type is 'gemma'; supported: bert, roberta, .*gpt2",
+            dict(model_type="mamba"),
+            "model_type is 'mamba'; supported: bert, roberta, .*gpt2",
         ),
         ("bert-masked", dict(model_type=None), "model_type is None; supported: bert"),
         (

@@ -20,6 +20,7 @@ import make_golden_decoders
 import make_golden_distances
 import make_golden_pairs
 import make_golden_places
+import make_golden_recent
 import numpy as np
 import torch
 from safetensors.numpy import save_file
@@ -28,6 +29,7 @@ import minitx
 from minitx import distances as core_distances
 from minitx import model as core
 from minitx import positions as core_positions
+from minitx import side_by_side
 from minitx.heads import is_pooled
 from minitx.parameters import is_tied_output, owners, parameters, with_arrays
 
@@ -63,6 +65,7 @@ VARIANTS = [
     "modernbert-sequence",
     *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
     *(row[0] for row in make_golden_distances.VARIANTS if not row[0].endswith(NO_LOSS)),
+    *(row[0] for row in make_golden_recent.VARIANTS if not row[0].endswith(NO_LOSS)),
 ]
 DECODERS = tuple(make_golden_decoders.HOOKS)
 PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside
@@ -76,7 +79,7 @@ def linear(x, W, b=None):
 
 
 def matmul_heads(a, b):
-    return a @ b
+    return a @ b.repeat_interleave(a.shape[1] // b.shape[1], 1)
 
 
 def mean_and_inverse_std(x, eps):
@@ -201,6 +204,7 @@ KERNELS = {
     "places": places,
     "turned": turned,
     "feature_major": lambda x: x,
+    "checked_scale": lambda name, scale, w: scale,
     "ACTIVATIONS": ACTIVATIONS,
 }
 DISTANCES = {"linear": linear, "by_distance": by_distance, "heads_by_rows": heads_by_rows}
@@ -236,7 +240,7 @@ def words(model, shape, rng):
 @contextlib.contextmanager
 def on_tensors():
     """Inside, minitx's pass computes with the kernels of torch."""
-    replaced = [(core, KERNELS), (core_distances, DISTANCES)]
+    replaced = [(core, KERNELS), (core_distances, DISTANCES), (side_by_side, {"linear": linear})]
     originals = [{name: getattr(module, name) for name in own} for module, own in replaced]
     for module, own in replaced:
         vars(module).update(own)
