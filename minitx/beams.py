@@ -10,6 +10,7 @@ Read downward: `search`, one step after another. B texts, K beams, V vocabulary,
 far, n at most.
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from .inputs import source_arguments
 from .masks import Keys
 from .model import forward, logits
 
+LARGEST = 600  # a logarithm: float64 ends at 709
 NEVER = -1e9  # score of the beams that are not begun: at first all would be the same
 
 
@@ -29,17 +31,25 @@ class Width(NamedTuple):
     length_penalty: float = 1.0
     early_stopping: bool = False
 
-    def check(self, temperature):
-        """Raises ValueError for values out of range."""
+    def check(self, temperature, n):
+        """Raises ValueError for values out of range; n: new tokens."""
         whole = isinstance(self.num_beams, int | np.integer)
-        if not (whole and self.num_beams >= 1 and np.isfinite(self.length_penalty)):
+        if not (whole and self.num_beams >= 1 and self._is_finite(n)):
             raise ValueError(
-                f"num_beams={self.num_beams}, length_penalty={self.length_penalty}; "
-                "wanted a whole num_beams >= 1, and a finite length_penalty"
+                f"num_beams={self.num_beams!r:.80}, length_penalty={self.length_penalty!r:.80}; "
+                "wanted a whole num_beams >= 1, and a length_penalty for which "
+                "n ** length_penalty is finite and not 0"
             )
+        if not isinstance(self.early_stopping, bool | np.bool):
+            raise ValueError(f"early_stopping={self.early_stopping!r:.80}; wanted True or False")
         if self.num_beams > 1 and temperature:
             text = f"num_beams={self.num_beams} and temperature={temperature}"
             raise ValueError(f"{text}; beam search does not sample: wanted one of them")
+
+    def _is_finite(self, n):
+        """Whether every length to n has a power that a sum can be divided by."""
+        penalty = self.length_penalty
+        return isinstance(penalty, Real) and abs(penalty) * np.log(max(n, 2)) < LARGEST
 
 
 class Beams(NamedTuple):

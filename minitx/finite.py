@@ -3,6 +3,7 @@
 import numpy as np
 
 from .arrays import Model
+from .inputs import check_model
 from .mapped import ARRAY, pieces
 
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
@@ -19,6 +20,7 @@ def check(model: Model) -> None:
     >>> minitx.check(minitx.load("tiny-bert")) is None
     True
     """
+    check_model(model)
     arrays = named_arrays(model).items()
     sizes = {name: np.max([*map(largest, pieces(x))], initial=0) for name, x in arrays}
     wrong = [name for name, size in sizes.items() if not np.isfinite(size)]

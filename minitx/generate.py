@@ -1,6 +1,7 @@
 """Continue texts with a language model, token after token over a cache."""
 
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,14 @@ from .arrays import Model
 from .beams import Width, search
 from .cache import Cache
 from .constraints import constraints, until
-from .inputs import Ids, Texts, source_arguments
+from .inputs import Ids, Texts, as_model, source_arguments
 from .model import forward, logits
-from .prompts import check_generates, check_room, read_prompts
-from .sampling import Sampling
+from .prompts import check_generates, check_room, check_stop, read_prompts
+from .sampling import Sampling, generator
 
 
 def generate(
-    model: Model,
+    model: Model | str | PathLike[str],
     prompt: Texts | Ids | None = None,
     n: int = 20,
     *,
@@ -35,6 +36,7 @@ def generate(
 ) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts
     """The prompt followed by up to n new tokens, as ids.
 
+    model: a Model, or its name, which is then loaded at each call.
     prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
     different lengths -> one array of ids for each prompt, without padding.
     source: the input of an encoder-decoder, in the same forms; its prompt then defaults to the
@@ -53,7 +55,7 @@ def generate(
     determine the start and end tokens, forced tokens, and banned single tokens (bad_words_ids). Its
     num_beams, length_penalty, min_length and no_repeat_ngram_size are not read: the first two are
     arguments, the others are not supported.
-    Raises ValueError if the prompt or n do not fit the model.
+    Raises ValueError if the prompt or n do not fit the model, or an argument is out of range.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -61,18 +63,21 @@ def generate(
     >>> model.tokenizer.decode(ids)
     'The dogs, and the others'
     """
+    model = as_model(model)
     check_generates(model)
     sampling = Sampling(temperature, top_k, top_p)
     sampling.check(n)
     width = Width(num_beams, length_penalty, early_stopping)
-    width.check(temperature)
+    width.check(temperature, n)
+    rng = generator(seed)
+    check_stop(stop, model.config.n_vocab)
     prompts = read_prompts(model, prompt, valid, source, source_valid)
     check_room(model, prompts.batch, n)
     if stop is None and model.encoder is not None:
         stop = model.config.end_id
     allowed = constraints(model.config, prompts.batch.tokens.shape[1], n, stop)
     if num_beams == 1 or n == 0:
-        draw = partial(sampling.draw, rng=np.random.default_rng(seed))
+        draw = partial(sampling.draw, rng=rng)
         new = _continue(model, prompts, n, stop, allowed, draw)
     else:
         new = _best_beam(model, prompts, n, stop, allowed, width)

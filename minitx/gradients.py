@@ -123,8 +123,8 @@ def gradients(
     >>> after.loss < grads.loss
     True
     """
-    require_arrays(model, "gradients")
     batch, source_batch = read_inputs(model, tokens, source, source_valid, valid, types)
+    require_arrays(model, "gradients")
     targets = check_targets(model, targets, batch.valid)
     named, available = parameters(model), points(model, batch.types is not None)
     keys = list(named) if wrt is None else expand_names(wrt, [*named, *available], model)

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from . import arrays
 
 Texts = str | Sequence[str] | Sequence[tuple[str, str]]  # a text, several, or pairs of texts
 Ids = np.ndarray | Sequence[int] | Sequence[Sequence[int]] | Sequence[np.ndarray]  # [T] or [B T]
@@ -29,8 +33,31 @@ class Batch(NamedTuple):
     types: np.ndarray | None  # [B T] int: token types; None: the model adds none
 
 
+def as_model(model: "arrays.Model | str | PathLike[str]") -> "arrays.Model":
+    """A Model, or the one of a name, as `minitx.load` gives it."""
+    if isinstance(model, str | PathLike):
+        import minitx
+
+        return minitx.load(model)
+    check_model(model)
+    return model
+
+
+def check_model(model):
+    """Raises ValueError for what is no Model, such as a name."""
+    from . import arrays  # which needs Batch
+
+    if not isinstance(model, arrays.Model):
+        given = f"{type(model).__module__}.{type(model).__name__}".removeprefix("builtins.")
+        raise ValueError(
+            f"model is {model!r:.80} ({given}); expected a Model, as minitx.load gives it for a "
+            "name and minitx.from_transformers for a model of torch"
+        )
+
+
 def as_batch(model, text, valid=None, types=None):
     """A text, a list of texts or pairs of texts, or token ids [T] or [B T], as a checked Batch."""
+    check_model(model)
     if model.config.picture is not None and not is_rows(text):
         text = model.encode(images=text).tokens
     if not is_text(text):
@@ -43,6 +70,7 @@ def as_batch(model, text, valid=None, types=None):
 
 def check_source(model, source):
     """Raises ValueError if a source is missing, or given to a model that reads none."""
+    check_model(model)
     if model.encoder is None and source is not None:
         text = (
             "has no encoder (its own is model.encoder)"
@@ -119,6 +147,7 @@ def is_text(given):
 
 def check_runs(model, cache):
     """Raises ValueError for a model that cannot run, or not over a cache."""
+    check_model(model)
     cfg = model.config
     if model.missing:
         missing = ", ".join(model.missing[:4])

@@ -24,7 +24,7 @@ from .arrays import Model, checked_scale
 from .cache import Cache
 from .distances import place_terms
 from .heads import classified_token, is_pooled, require_head
-from .inputs import Ids, check_batch, check_runs, check_source
+from .inputs import Ids, check_batch, check_model, check_runs, check_source
 from .kernels import (
     capped_,
     feature_major,
@@ -114,8 +114,8 @@ def forward(
     >>> x.shape, np.allclose(x[0, :5], alone[0], atol=1e-5)
     ((2, 7, 128), True)
     """
-    cfg, w = model.config, model.weights
     check_runs(model, cache)
+    cfg, w = model.config, model.weights
     batch = check_batch(cfg, tokens, valid, types)
     key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
     numbers = token_numbers(cfg, batch, key_valid)
@@ -336,6 +336,7 @@ def final_norm(model: Model, x: np.ndarray, *, hook: Hook = identity) -> np.ndar
     >>> bool((lens == trace["logits"]).all())
     True
     """
+    check_model(model)
     if not model.config.pre_norm:
         return x
     return norm("ln_final", x, model.weights, model.config, hook)
@@ -364,8 +365,9 @@ def logits(
     >>> y.shape, model.tokenizer.decode([y[0, -3].argmax()])
     ((1, 11, 1024), ' left')
     """
-    cfg, w = model.config, model.weights
+    check_model(model)
     require_head(model)
+    cfg, w = model.config, model.weights
     if is_pooled(cfg.task_head):
         x = classified_token(x, valid, cfg)  # [B 1 D]
     if w.W_head is not None:

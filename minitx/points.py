@@ -1,6 +1,7 @@
 """The names of all intermediates of a forward pass: POINTS, and those of them that a model has."""
 
 import difflib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -194,8 +195,10 @@ def expand(names, available, model):
     """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
     if names is None:
         return available
-    if isinstance(names, str) or from_first(names, model) in available:
+    if isinstance(names, str) or _is_pair(names):
         names = [names]
+    if not isinstance(names, Iterable):
+        raise ValueError(f"keep is {names!r:.80}; wanted names of points, or pairs (name, layer)")
     expanded = {}
     named = [(point, name_of(point)) for point in available]
     for key in names:
@@ -209,11 +212,16 @@ def expand(names, available, model):
 
 def from_first(key, model):
     """("q", -1) -> ("q", last layer), as lists count; any other key as it is."""
-    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer):
+    if _is_pair(key):
         name, layer = key
         stack = stack_of(str(name), model) or model
         return name, layer + stack.config.n_layers if layer < 0 else layer
     return key
+
+
+def _is_pair(key):
+    """Whether a key is (name, layer), of whatever name."""
+    return isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer)
 
 
 def stack_of(name, model):
@@ -235,6 +243,7 @@ def _refuse(key, model):
     """Raises ValueError that says why the model has no such point."""
     name = name_of(key)
     if not isinstance(name, str) or name not in POINTS:
+        _name_here(key)
         close = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
         names = ", ".join(dict.fromkeys(map(name_of, points(model))))
         raise ValueError(f"unknown point {name!r}; closest: {close}; this model has: {names}")
@@ -247,3 +256,14 @@ def _refuse(key, model):
     if needs:
         why += f"; it needs {' and '.join(needs)}"
     raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")
+
+
+def _name_here(key):
+    """Raises ValueError with our name for a point that another library calls by this one."""
+    from . import names  # which needs POINTS
+
+    try:
+        point = names.point_of(key)
+    except (ValueError, TypeError):
+        return
+    raise ValueError(f"unknown point {key!r:.80}; minitx calls it {point!r}")

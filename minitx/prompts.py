@@ -74,7 +74,9 @@ def _rows_of_ids(model, prompt):
 
 def _several_lengths(rows):
     """Whether these are rows of ids that make no array."""
-    return len(rows) > 1 and np.ndim(rows[0]) > 0 and len({len(row) for row in rows}) > 1
+    if not np.iterable(rows) or len(rows) < 2 or not np.ndim(rows[0]):
+        return False
+    return len({len(row) for row in rows}) > 1
 
 
 def _is_row(given):
@@ -95,6 +97,13 @@ def check_generates(model):
     if task_head != "causal":
         text = f"generate needs a causal language model; this one has head {task_head!r}"
         raise ValueError(text)
+
+
+def check_stop(stop, n_vocab):
+    """Raises ValueError for a token that cannot end a row."""
+    is_token = isinstance(stop, int | np.integer) and 0 <= stop < n_vocab
+    if stop is not None and not is_token:
+        raise ValueError(f"stop={stop!r:.80}; wanted a token id from 0 to {n_vocab - 1}")
 
 
 def check_room(model, batch, n):

@@ -3,6 +3,7 @@
 B rows, V vocabulary, K tokens that may be drawn.
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -30,11 +31,13 @@ class Sampling(NamedTuple):
         k = 1 if self.top_k is None else self.top_k
         p = 1 if self.top_p is None else self.top_p
         is_whole = all(isinstance(x, int | np.integer) for x in (n, k))
-        is_in_range = n >= 0 and self.temperature >= 0 and k >= 1 and 0 < p <= 1
-        if not (is_whole and is_in_range):
+        is_number = is_whole and all(isinstance(x, Real) for x in (self.temperature, p))
+        if not is_number or not (n >= 0 and self.temperature >= 0 and k >= 1 and 0 < p <= 1):
+            given = zip(("n", *self._fields), (n, *self))
+            text = ", ".join(f"{name}={value!r:.80}" for name, value in given)
             raise ValueError(
-                f"n={n}, temperature={self.temperature}, top_k={self.top_k}, top_p={self.top_p}; "
-                "wanted n >= 0, temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole"
+                f"{text}; wanted n >= 0, temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and "
+                "top_k whole"
             )
 
     def probabilities(self, y):  # [B V] -> [B K], [B K]
@@ -62,3 +65,12 @@ class Sampling(NamedTuple):
         target = rng.random(total.shape) * total
         rank = (cumulative < target).sum(axis=-1, keepdims=True)
         return np.take_along_axis(order, rank, axis=-1)[:, 0]
+
+
+def generator(seed):
+    """NumPy's generator of a seed. Raises ValueError for what is none."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        text = f"seed={seed!r:.80}; wanted a whole number of at least 0, or None"
+        raise ValueError(text) from None

@@ -4,7 +4,7 @@ import numpy as np
 
 from .arrays import Model
 from .images import Images
-from .inputs import Texts, as_batch
+from .inputs import Texts, as_batch, check_model
 from .model import forward, logits
 
 
@@ -22,6 +22,7 @@ def similarity(model: Model, images: Images, texts: Texts) -> np.ndarray:  # [n 
     Traceback (most recent call last):
     ValueError: this model (bert) does not compare pictures with texts; wanted a CLIP
     """
+    check_model(model)
     if model.text is None or model.weights.logit_scale is None:
         text = f"this model ({model.config.model_type}) does not compare pictures with texts"
         raise ValueError(f"{text}; wanted a CLIP")

@@ -1,6 +1,9 @@
 """See and change what happens inside: points.py lists the names, `run` records and edits them."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import show
 from .arrays import Model
 from .images import names
-from .inputs import Ids, Texts, as_batch, as_target, check_source, source_arguments
+from .inputs import Ids, Texts, as_batch, as_model, as_target, check_source, source_arguments
 from .masks import Mask
 from .model import forward, logits
 from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points, text_of
@@ -141,19 +144,25 @@ class Complete(Exception):
 
 
 def _edited(key, x, edit):
-    """What an edit, an array or f(x) -> array, puts in the place of x: same shape, dtype, order."""
-    value = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit)
-    new = np.empty_like(x)
+    """What an edit puts in the place of x: an array of its shape, or what is broadcast to it."""
+    value = edit(x.copy(order="K")) if callable(edit) else edit
     try:
-        np.copyto(new, value)
-    except (ValueError, TypeError):
+        value = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        value = np.asarray(value, object)
+    new = np.empty_like(x)
+    fits = value.shape in (x.shape, x.shape[1:], ())
+    fits = fits and np.can_cast(value.dtype, x.dtype, "same_kind")
+    if not fits or value.dtype == object:
         given, wanted = (f"{y.dtype} {list(y.shape)}" for y in (value, x))
-        raise ValueError(f"the edit of {key!r} returns {given}; wanted {wanted}") from None
+        text = f"the edit of {key!r} returns {given}; wanted {wanted}"
+        raise ValueError(f"{text}, {list(x.shape[1:])} for all texts, or one number")
+    new[...] = value
     return new
 
 
 def run(
-    model: Model,
+    model: Model | str | PathLike[str],
     text: Texts | Ids | None,
     keep: Key | Sequence[Key] | None = None,
     edits: Mapping[Any, Edit] | None = None,
@@ -169,11 +178,13 @@ def run(
 ) -> Trace:
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
 
+    model: a Model, or its name, which is then loaded at each call.
     text: a text, a list of texts, or token ids [T] or [B T]. In an encoder-decoder it is the
     decoder's input: ids as given, a text after the start token, or None for the start token alone.
     source: the input of an encoder-decoder's encoder, in the same forms.
     keep: names, or (name, layer); layer -1 is the last.
-    edits: {name or (name, layer): array or f(x) -> array}; points are recorded as edited.
+    edits: {name or (name, layer): array or f(x) -> array}, of the point's shape, of that
+    without its first axis, the same for all texts, or one number. Points are recorded as edited.
     source_valid, valid, types, positions, mask, enc_mask, cross_mask: as for `forward`.
     Returns a Trace. The pass stops after the last point of `keep` and `edits`: keep=[("q", 0)]
     costs a part of one layer. Raises ValueError for a point that the model does not have.
@@ -192,6 +203,7 @@ def run(
     >>> bool((ablated["logits"] != trace["logits"]).any())
     True
     """
+    model = as_model(model)
     batch, source_batch = read_inputs(model, text, source, source_valid, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
@@ -218,9 +230,23 @@ def read_inputs(model, text, source, source_valid, valid=None, types=None):
 
 def _edits_by_point(edits, available, model):
     """{point: edit}; an edit of one layer wins against one of the same point in all layers."""
+    if not isinstance(edits, Mapping):
+        raise ValueError(
+            f"edits is {edits!r:.80}; wanted a dictionary: {{point: array or function}}"
+        )
     by_point = {}
     general_first = sorted(edits, key=lambda key: isinstance(key, tuple))
     for key in general_first:
         for point in expand([key], available, model):
             by_point[point] = edits[key]
     return by_point
+
+
+class _Module(ModuleType):
+    """This module, where it is called as if it were `run`."""
+
+    def __call__(self, *_, **__):
+        raise TypeError("minitx.trace is a module; minitx.run(model, text) gives a Trace")
+
+
+sys.modules[__name__].__class__ = _Module

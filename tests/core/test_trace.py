@@ -335,6 +335,12 @@ def test_logits_can_be_edited_too():
         ("bert-masked", "resid", "unknown point 'resid'; closest: .*resid_pre"),
         ("bert-masked", ("Q", 0), "unknown point 'Q'"),
         ("bert-masked", 7, "unknown point 7"),
+        (
+            "bert-masked",
+            "blocks.0.attn.hook_z",
+            r"point 'blocks.0.attn.hook_z'; minitx calls it \('z', 0\)",
+        ),
+        ("bert-masked", "bert.encoder.layer.1.output.dense", r"minitx calls it \('mlp_out', 1\)"),
         ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
         ("bert-masked", ("q", -3), r"no point \('q', -3\) \(bert, layers 0 to 1\)"),
         ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
@@ -402,6 +408,14 @@ def test_points_that_are_not_there(variant, key, message):
             r"the edit of \('q', 1\) returns float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]",
         ),
         (lambda x: x[:, :2], r"returns float64 \[1, 2, 2, 6\]; wanted float64 \[1, 3, 2, 6\]"),
+        (
+            lambda x: x[:, 1:2],
+            r"returns float64 \[1, 1, 2, 6\]; wanted float64 \[1, 3, 2, 6\], \[3, 2, 6\] for all",
+        ),
+        (lambda x: x[0, 0], r"returns float64 \[2, 6\]; wanted .*, or one number"),
+        (lambda x: [0.0], r"returns float64 \[1\]; wanted float64 \[1, 3, 2, 6\]"),
+        (lambda x: [[1], [2, 3]], r"returns object \[2\]; wanted float64 \[1, 3, 2, 6\]"),
+        (lambda x: x.astype(object), r"returns object \[1, 3, 2, 6\]; wanted float64"),
         (lambda x: None, r"the edit of \('q', 1\) returns object \[\]; wanted float64"),
         (None, r"returns object \[\]; wanted"),
         ("zero", r"returns <U4 \[\]; wanted float64"),
@@ -412,6 +426,67 @@ def test_points_that_are_not_there(variant, key, message):
 def test_edits_that_do_not_fit(edit, message):
     with pytest.raises(ValueError, match=message):
         minitx.run(tiny.load("bert-masked"), [5, 6], edits={("q", 1): edit})
+
+
+def test_one_number_stands_for_all_of_a_point():
+    model = tiny.load("gpt2-causal")
+    for number in (0, 2.5, np.float32(1), np.array(True)):
+        trace = minitx.run(model, [5, 6], ["z", "logits"], {("z", 0): number})
+        assert (trace["z", 0] == number).all() and not (trace["z", 1] == number).any()
+        array = {("z", 0): np.full((1, 3, 2, 6), float(number))}
+        assert same_bits(trace, minitx.run(model, [5, 6], ["z", "logits"], array))
+    rows = model.weights.W_pos[3:5]
+    trace = minitx.run(model, [[5, 6], [7, 8]], edits={"pos_embed": rows})
+    assert (trace["pos_embed"] == rows).all() and trace["pos_embed"].shape == (2, *rows.shape)
+
+
+def test_a_pair_is_one_point_where_a_list_is_expected():
+    model = tiny.load("gpt2-causal")
+    assert [*minitx.run(model, [5, 6], ("q", 1))] == [("q", 1)]
+    for keep, message in (
+        (("q", 7), r"no point \('q', 7\) \(gpt2, layers 0 to 1\)"),
+        (("patern", 1), "unknown point 'patern'; closest: pattern"),
+        (7, "keep is 7; wanted names of points, or pairs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            minitx.run(model, [5, 6], keep)
+    with pytest.raises(ValueError, match=r"edits is \['z'\]; wanted a dictionary"):
+        minitx.run(model, [5, 6], [], ["z"])
+
+
+def test_a_name_is_loaded_where_a_model_runs():
+    model = minitx.load("tiny-gpt2")
+    by_name = minitx.run("tiny-gpt2", "A dog", "logits")
+    assert same_bits(by_name, minitx.run(model, "A dog", "logits"))
+    ids = minitx.generate(minitx.weights.find("tiny-gpt2"), "A dog", 3)
+    assert ids.tolist() == minitx.generate(model, "A dog", 3).tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: minitx.forward(model, [5]),
+        lambda model: minitx.logits(model, np.zeros((1, 1, 128))),
+        lambda model: minitx.final_norm(model, np.zeros((1, 1, 128))),
+        lambda model: minitx.gradients(model, [5], [6]),
+        lambda model: minitx.sweep(model, [5], [6], np.max),
+        lambda model: minitx.cost(model, [5]),
+        minitx.check,
+        lambda model: minitx.similarity(model, [], "A cat"),
+    ],
+)
+def test_a_name_in_place_of_a_model_is_told(call):
+    message = r"model is 'tiny-gpt2' \(str\); expected a Model, as minitx.load gives it"
+    with pytest.raises(ValueError, match=message):
+        call("tiny-gpt2")
+
+
+def test_what_is_no_model_is_told():
+    for call in (minitx.run, minitx.generate):
+        with pytest.raises(ValueError, match=r"model is None \(NoneType\); expected a Model"):
+            call(None, "A dog")
+    with pytest.raises(TypeError, match=r"minitx.trace is a module; minitx.run\(model, text\)"):
+        minitx.trace(minitx.load("tiny-gpt2"), "A dog")
 
 
 def test_asking_a_trace_for_what_it_does_not_hold():

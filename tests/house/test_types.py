@@ -24,6 +24,7 @@ model = minitx.load("tiny-gpt2", dtype=np.float64)
 W_pos: np.ndarray = model.weights.W_pos
 width: int = model.layers[-1].W_Q.shape[0] // model.config.n_heads
 trace = minitx.run(model, "A dog", ["q", ("pattern", -1)], edits={"pos_embed": np.zeros_like})
+minitx.run("tiny-gpt2", "A dog")
 minitx.run(model, [1, 2, 3], edits={("z", 0): lambda z: z * 0}, mask=lambda q, k: abs(q - k) < 8)
 pattern: np.ndarray = trace["pattern", -1]
 both: bool = "q" in trace and trace.stack("q").shape == trace.labels.shape
@@ -47,7 +48,7 @@ result.figure().savefig(f"{[*analysis.EXPERIMENTS][0]}.png")
 """
 WRONG = {  # a line of a user's program -> the kind of mistake that it is
     "minitx.run(model, 3.5)": "arg-type",
-    'minitx.run("tiny-gpt2", "A dog")': "arg-type",
+    'minitx.forward("tiny-gpt2", [1, 2])': "arg-type",
     'minitx.run(model, "A dog", keep=[3])': "list-item",
     'minitx.run(model, "A dog", kep=["q"])': "call-arg",
     'minitx.load("tiny-gpt2", partial="yes")': "arg-type",

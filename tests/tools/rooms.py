@@ -41,6 +41,9 @@ ON_CALL = {
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
     ("minitx.analysis.commands.lesson", "minitx.lessons.command"),  # minitx lesson
     ("minitx.circuits.search", "minitx.analysis.pages.circuit"),  # Circuit.figure, Circuit.save
+    ("minitx.inputs", "minitx"),  # a model's name is loaded
+    ("minitx.inputs", "minitx.arrays"),  # is it a Model?
+    ("minitx.points", "minitx.names"),  # another library's name of a point
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }
