@@ -20,6 +20,7 @@ def declare(commands):
     command.add_argument("models", nargs="+", metavar="MODEL", help=about)
     about = f"what the page starts with: {options.ITSELF}"
     command.add_argument("--text", help=about)
+    flags.of_second(command, of="--text")
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     command.add_argument("--no-browser", action="store_true", help="open no browser")
@@ -39,6 +40,10 @@ def run(arguments):
             f"no model {name!r:.80}; a text goes to --text: minitx serve MODEL --text 'A dog ran.'"
         )
     models = {name: inputs.load(name) for name in arguments.models}
-    text = None if arguments.text is None else inputs.text_of(arguments.text)
+    if arguments.second is not None and arguments.text is None:
+        raise ValueError("--second is read together with --text, which is not given")
+    text = None
+    if arguments.text is not None:
+        text = inputs.with_second(inputs.text_of(arguments.text), arguments.second)
     kept = runs.Runs(models, attribution=arguments.attribution)
     server.serve(kept, arguments.port, text, not arguments.no_browser)

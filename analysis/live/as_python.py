@@ -11,6 +11,7 @@ from minitx.sampling import Sampling
 
 from ..measures import decoder_texts, losses, outputs
 from ..pages import of_pictures
+from ..texts import joined
 from . import guesses, interventions, validation
 from .place import PREFIX, Place, place, stack_of
 
@@ -53,7 +54,7 @@ class Given(NamedTuple):
 
     model: Model
     name: str  # of the model, as `minitx.load` takes it
-    text: str  # of an encoder-decoder its source
+    text: str | tuple[str, str]  # or a pair; of an encoder-decoder its source
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     hidden: tuple = ()  # places of a masked model's text where the mask token stands
     shown: Shown | None = None  # what is printed
@@ -77,8 +78,16 @@ class Given(NamedTuple):
 
     @property
     def source(self):
-        """The argument of `minitx.run` for the source, if there is one."""
+        """The argument of `minitx.run` for the source, or a pair's token types, if there are."""
+        if self.has_types:
+            return ", types=types"
         return ", source=source" if self.is_pair else ""
+
+    @property
+    def has_types(self):
+        """Whether two texts have token types."""
+        is_single = isinstance(self.text, str) or self.is_pair
+        return not is_single and bool(joined.encode(self.model, self.text).options)
 
 
 def code(changes, given):
@@ -138,13 +147,16 @@ def _reading(given):
         yield f"pictures, _ = shapes.draw(1, seed={of_pictures.number_of(given.text)})"
         yield "tokens = model.encode(images=pictures[0]).tokens[0]"
         return
+    texts = ", ".join(map(repr, joined.parts(given.text)))
     if not given.is_pair:
-        yield f"tokens = model.tokenizer.encode({given.text!r})"
+        yield f"tokens = model.tokenizer.encode({texts})"
+        if given.has_types:
+            yield f"types = model.encode([({texts})]).types  # token types"
         if given.hidden:
             mask = losses.mask_token(given.model.tokenizer)
             yield f"tokens[{list(given.hidden)}] = {mask}  # the mask token"
         return
-    yield f"source = model.encoder.tokenizer.encode({given.text!r})"
+    yield f"source = model.encoder.tokenizer.encode({texts})"
     if given.target is None:
         n = min(decoder_texts.LONGEST, given.model.config.n_ctx)
         yield f"tokens = minitx.generate(model, n={n}, source=source)[:-1]  # what it says"
@@ -172,13 +184,14 @@ def _where(changes, given):
     if given.is_picture:
         return Where("model", "tokens", place("", model, of_pictures.drawn(model, given.text)))
     if given.is_pair:
-        source = model.encoder.tokenizer.encode(given.text)
-        said = decoder_texts.greedy(model, source)
+        source = joined.encode(model.encoder, given.text)
+        ids = joined.of(source).ids
+        said = decoder_texts.greedy(model, ids)
         if given.target is not None:
-            said = decoder_texts.forced(model, source, given.target)
+            said = decoder_texts.forced(model, ids, given.target)
         stack = place(changes.stack, model, said.inputs, source)
     else:
-        stack = place(changes.stack, model, model.tokenizer.encode(given.text))
+        stack = place(changes.stack, model, joined.encode(model, given.text))
     of_source = changes.stack == "encoder"
     names = ("model.encoder", "source") if of_source else ("model", "tokens")
     return Where(*names, stack)

@@ -95,6 +95,7 @@ def _python(changes, where):
         return
     keys = where.place.point("k")
     source = ", source=source" if where.place.source is not None else ""
+    source += "".join(f", {name}={name}" for name in where.place.options)
     yield f'others = edits | {{"{point}": lambda x: {given}[:, moved]}}'
     yield f'keys = minitx.run(model, tokens, "{keys}", others{source})'
     yield "edits |= dict(keys)  # keys of a run with their positions moved"

@@ -35,8 +35,7 @@ def logits(model, tokens, request, edits):
     if not rows:
         return np.zeros((0, model.config.n_vocab), np.float32)
     last = ("resid_post", -1)
-    source = {} if tokens.source is None else {"source": tokens.source}
-    trace = minitx.run(model, tokens.ids, [last], edits, **source)
+    trace = minitx.run(model, tokens.ids, [last], edits, **tokens.options)
     x = minitx.final_norm(model, trace[last][:, rows])
     return minitx.logits(model, x)[0]
 

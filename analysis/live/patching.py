@@ -46,6 +46,8 @@ def between(runs, request, other, check=lambda: None):
     model = runs.models[request.model]
     if model.config.picture is not None:
         raise ValueError("patches are between two texts; this model reads pictures")
+    if request.second is not None:
+        raise ValueError("patches are between two single texts; this page reads a pair as one")
     first = replace(request.as_is, target=None)
     second = replace(first, text=other)
     second.check(runs.names)

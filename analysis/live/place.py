@@ -10,6 +10,7 @@ import numpy as np
 import minitx
 
 from ..measures import decoder_texts, position_edits
+from ..texts import joined
 
 STACKS = "", "encoder", "decoder", "cross"
 PREFIX = {"": "", "encoder": "enc_", "decoder": "", "cross": "cross_"}
@@ -24,6 +25,13 @@ class Place(NamedTuple):
     tokens: np.ndarray  # [T] that this stack reads
     said: np.ndarray | None  # [T] what the decoder reads; None in a single stack
     source: np.ndarray | None  # [S]; None in a single stack
+    sequences: np.ndarray | None = None  # [T] of two texts, as a Joined has them
+    types: np.ndarray | None = None  # [T] token types of two texts
+
+    @property
+    def options(self):
+        """The further keyword of `minitx.run`."""
+        return {} if self.types is None else {"types": self.types}
 
     @property
     def T(self):
@@ -48,12 +56,14 @@ class Place(NamedTuple):
         """Places of the text's own tokens, without special ones, or of patches: [n]."""
         if self.stack.config.picture is not None:
             return np.arange(self.stack.config.picture.specials, self.T)
+        if self.sequences is not None:
+            return np.flatnonzero(self.sequences >= 0)
         return np.flatnonzero(decoder_texts.ordinary(self.stack, self.tokens))
 
     def run(self, keep, edits):
         """A Trace of the whole model."""
         if self.source is None:
-            return minitx.run(self.model, self.tokens, keep, edits)
+            return minitx.run(self.model, self.tokens, keep, edits, **self.options)
         return minitx.run(self.model, self.said, keep, edits, source=self.source)
 
     def check_positions(self):
@@ -72,8 +82,13 @@ def stack_of(model, name):
 
 
 def place(name, model, tokens, source=None):
-    """The Place of a stack; tokens [T]: of an encoder-decoder what its decoder reads."""
+    """The Place of a stack; tokens [T]: of an encoder-decoder what its decoder reads.
+
+    What is read of two texts is a Joined.
+    """
     stack = stack_of(model, name)
-    reads = source if name == "encoder" else tokens
+    reads = joined.of(source if name == "encoder" else tokens)
     said = None if source is None else tokens
-    return Place(name, model, stack, np.asarray(reads), said, source)
+    ids = None if source is None else joined.of(source).ids
+    more = reads.sequences, reads.types
+    return Place(name, model, stack, np.asarray(reads.ids), said, ids, *more)

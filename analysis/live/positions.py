@@ -66,11 +66,20 @@ def order(name, how, where):
     first, last = int(own[0]), int(own[-1]) + 1
     is_whole = len(own) == where.place.T
     part = name if is_whole else f"{name}[{first}:{last}]"
+    if len(own) < last - first:  # of two texts: special tokens stand between them
+        yield f"own = np.r_[{_ranges(own)}]"
+        part = f"{name}[own]"
     yield f"{name} = np.arange(len({where.tokens}))"
     if not is_whole:
         yield f"{part} = {how.format(part)}  # special tokens keep their positions"
     else:
         yield f"{part} = {how.format(part)}"
+
+
+def _ranges(own):
+    """Rising numbers as slices: [1 2 3 6 7] -> '1:4, 6:8'."""
+    rows = np.split(own, np.flatnonzero(np.diff(own) > 1) + 1)
+    return ", ".join(f"{row[0]}:{row[-1] + 1}" for row in rows)
 
 
 def _shifted(changes, place):

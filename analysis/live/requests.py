@@ -20,6 +20,7 @@ class RunRequest:
 
     model: str
     text: str
+    second: str | None = None  # a text that is read together with the first, as a pair
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     words: bool = False  # whole words instead of pieces
     hidden: tuple = ()  # places of tokens that a masked model does not see
@@ -49,8 +50,9 @@ class RunRequest:
         if self.model not in names:
             raise ValueError(f"no model {self.model!r:.80} here; available: {', '.join(names)}")
         _text("text", self.text)
-        if self.target is not None:
-            _text("target", self.target)
+        for name in "second", "target":
+            if getattr(self, name) is not None:
+                _text(name, getattr(self, name))
         for name in "words", "null":
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r:.80}; wanted true or false")
@@ -60,6 +62,11 @@ class RunRequest:
             validation.whole("top_k", self.top_k, 1, MOST_K)
         if self.top_p is not None:
             _number("top_p", self.top_p, 0.01, 1.0)
+
+    @property
+    def pair(self):
+        """The text, or both of a pair, as `explore.readable` takes it."""
+        return self.text if self.second is None else (self.text, self.second)
 
     @property
     def sampling(self):

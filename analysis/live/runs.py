@@ -14,6 +14,7 @@ import numpy as np
 from ..measures import decoder_texts, losses
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
+from ..texts import joined
 from . import as_python, guesses, validation
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
@@ -23,9 +24,22 @@ KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
 class Tokens(NamedTuple):
     """A text as a model reads it."""
 
-    said: object  # what explore.data takes: ids [T], of an encoder-decoder a Spoken
+    said: object  # what explore.data takes: ids [T], a Joined, of an encoder-decoder a Spoken
     ids: np.ndarray  # [T] that the model reads; of an encoder-decoder its decoder
     source: np.ndarray | None  # [S] of an encoder-decoder
+
+    @property
+    def options(self):
+        """Further keywords of `minitx.run`: token types of a pair, or a source."""
+        return joined.of(self.said).options if self.source is None else {"source": self.source}
+
+    @property
+    def texts(self):
+        """What a Place is made of: of two texts a Joined."""
+        if self.source is None:
+            return self.said, None
+        sequences = self.said.sequences
+        return self.ids, joined.Joined(self.source, None, sequences)
 
 
 class Runs:
@@ -85,6 +99,8 @@ class Runs:
         of_source = request.changes.stack == "encoder"
         curve = request.changes.curve(model, len(tokens.source if of_source else tokens.ids))
         values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
+        reader = model.encoder or model
+        values |= {"second": request.second, "typed": joined.typed_separator(reader, request.pair)}
         values["source"] = None if tokens.source is None else len(tokens.source)
         values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
         values["curve"] = None if curve is None else curve.tolist()
@@ -116,9 +132,7 @@ class Runs:
         if name not in [*requests]:  # of a request: it may be anything
             raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
         model, tokens = self.models[request.model], self.tokens(request.as_is)
-        options = {"edits": self.edits(requests[name])}
-        if tokens.source is not None:
-            options["source"] = tokens.source
+        options = {"edits": self.edits(requests[name]), **tokens.options}
         with blas.one_thread_of_blas():
             shown = writers.of_place(model, tokens.ids, place, **options)
         if shown is None:
@@ -132,7 +146,7 @@ class Runs:
         """
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         if request.changes:
-            request.changes.check(model, tokens.ids, tokens.source)
+            request.changes.check(model, *tokens.texts)
         given = {"target": request.target, "hidden": request.hidden}
         if shown is not None:
             given["shown"] = as_python.Shown.of(shown, model)
@@ -141,7 +155,7 @@ class Runs:
         if place is not None and model.config.task_head is not None:
             validation.whole("place", place, 0, len(tokens.ids) - 1)
             given["place"] = place
-        return request.changes.code(model, request.text, request.model, **given)
+        return request.changes.code(model, request.pair, request.model, **given)
 
     def following(self, request, seed, token=None):
         """The text with one more token, this one or one drawn from what the changed model says."""
@@ -157,15 +171,16 @@ class Runs:
     def _tokens(self, request):
         """The Tokens of a request; ValueError for a text that a page cannot show."""
         model = self.models[request.model]
-        explore.check_read([(model, request.model, request.text)], request.words)
+        explore.check_read([(model, request.model, request.pair)], request.words)
         if model.config.picture is not None:
             of_pictures.number_of(request.text)  # who asks for a page opens no files by it
-        said = explore.readable(model, request.text, request.target)
+        said = explore.readable(model, request.pair, request.target)
         if isinstance(said, decoder_texts.Spoken):
             if request.hidden:
                 raise ValueError("hidden tokens are those of a masked model; this one has none")
             return Tokens(said, said.inputs, said.source)
-        return Tokens(*[_hidden(model, said, request.hidden)] * 2, None)
+        said = _hidden(model, said, request.hidden)
+        return Tokens(said, joined.of(said).ids, None)
 
     def _edits(self, request):
         """The edits of a request's changes."""
@@ -173,19 +188,20 @@ class Runs:
         model = self.models[request.model]
         if not request.changes:
             return {}
-        return request.changes.edits(model, tokens.ids, tokens.source)
+        return request.changes.edits(model, *tokens.texts)
 
     def _run(self, request, lens):
         """The JSON of one run; lens: with guesses by layer."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         edits = self.edits(request)
         more = {"edits": edits} if edits else {}
-        given = request.model, request.text, tokens.said, request.words, lens
+        given = request.model, request.pair, tokens.said, request.words, lens
         content = explore.data(model, *given, **more)
         for part, numbers in request.changes.off(model).items():
             (content["parts"][part] if part else content)["off"] = numbers
         if self.attribution and not edits:
-            content["outputs"]["pushes"] = pushes.of_text(model, tokens.ids)
+            types = tokens.options.get("types")
+            content["outputs"]["pushes"] = pushes.of_text(model, tokens.ids, types)
         return json.dumps(content, allow_nan=False)
 
     def _kinds(self, name):
@@ -204,14 +220,15 @@ def _named(name, run):
     return f'{{"name": {json.dumps(name)}, {run[1:]}'
 
 
-def _hidden(model, ids, places):
-    """The tokens [T] with the mask token at some places."""
+def _hidden(model, said, places):
+    """The tokens [T], or a Joined, with the mask token at some places."""
     if not places:
-        return ids
+        return said
+    ids = joined.of(said).ids
     if model.config.task_head != "masked":
         raise ValueError("only a masked model predicts hidden tokens; this one does not")
     if max(places) >= len(ids):
         raise ValueError(f"token {max(places)} is to be hidden; wanted 0 to {len(ids) - 1}")
     ids = ids.copy()
     ids[list(places)] = losses.mask_token(model.tokenizer)
-    return ids
+    return said._replace(ids=ids) if isinstance(said, joined.Joined) else ids

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from ..contract import own_texts
 from ..pages import explore
-from ..texts import corpus
+from ..texts import corpus, joined
 from . import atlases, guard, patching
 from .guard import Refused, failed
 from .registry import CHANGES
@@ -44,7 +44,8 @@ STYLES, PROGRAM, BODY = ("live.css",), ("live.js",), "live.html"
 
 def app(runs, port, text, atlas=None):
     """The application for a Runs; text: what the page starts with; atlas: an Atlases."""
-    live, atlas = Live(runs, text), atlas or atlases.Atlases(runs.names, text)
+    atlas = atlas or atlases.Atlases(runs.names, "\n".join(joined.parts(text)))
+    live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
     works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
     routes = [Route("/", live.page), Route("/atlas", atlas.page)]
@@ -168,8 +169,12 @@ def _page(values):
 
 
 def first_page(runs, text):
-    """The HTML of the page, with the run of this text as it is. ValueError for a text of no use."""
-    answer = json.loads(runs.answer(RunRequest.of({"text": text}, runs.names)))
+    """The HTML of the page, with the run of this text, or pair, as it is.
+
+    Raises ValueError for a text of no use.
+    """
+    given = dict(zip(("text", "second"), joined.parts(text)))
+    answer = json.loads(runs.answer(RunRequest.of(given, runs.names)))
     body = (explore.PAGE / BODY).read_text(encoding="utf-8")
     live = answer["live"] | {"server": facts(runs)}
     files = {"program": PROGRAM, "styles": STYLES, "body": body}
@@ -204,14 +209,14 @@ def _model_facts(model):
 def serve(runs, port, text=None, with_browser=True):
     """Serve until it is interrupted; prints the address.
 
-    text: what the page starts with; None: a sentence, or for a model that cannot spell it a date.
-    Raises ValueError for a taken port.
+    text: what the page starts with, or a pair; None: a sentence, or for a model that cannot spell
+    it a date. Raises ValueError for a taken port.
     """
     with listening(port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{HOST}:{port}/"
         text = first_text(runs.models[runs.names[0]]) if text is None else text
-        atlas = atlases.Atlases(runs.names, text)
+        atlas = atlases.Atlases(runs.names, "\n".join(joined.parts(text)))
         application = app(runs, port, text, atlas)
         print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
         if with_browser and has_screen():

@@ -667,3 +667,46 @@ def test_the_body_is_read_as_it_comes():
                 yield part
 
     assert anyio.run(guard.body_of, Slow()) == b"{}"
+
+
+# two texts that a model reads together
+
+
+def test_a_pair_is_read_with_its_types_changed_saved_and_in_the_python():
+    model, second = minitx.load("tiny-bert"), "The cat lay on the rug."
+    runs = Runs({"tiny-bert": model})
+    own = TestClient(server.app(runs, PORT, (TEXT, second)), base_url=HERE)
+    data = json.loads(own.get("/").text.partition('id="data">')[2].partition("</script>")[0])
+    assert (data["live"]["text"], data["live"]["second"]) == (TEXT, second)
+    for changes in ({}, {"positions": "shuffled"}, {"dial": 2}, {"heads_off": [[0, 1]]}):
+        values = {"text": TEXT, "second": second, "changes": changes}
+        run = own.post("/api/run", json=values).json()["runs"][-1]
+        names = {}
+        exec(own.post("/api/code", json=values).json()["code"], names)
+        explored = explore.data(
+            model, "tiny-bert", (TEXT, second), explore.readable(model, (TEXT, second))
+        )
+        assert run["labels"] == explored["labels"] and run["second"] == explored["second"]
+        assert run["arrays"]["pattern"]["high"] == highest(names["trace"])
+    assert second in own.post("/api/save", json=values).text
+    own_tokens = Changes("shuffled").edits(model, explore.readable(model, (TEXT, second)))
+    x = np.arange(run["second"]["query"] + 12.0)[None]
+    moved = own_tokens["pos_embed"](x)[0]
+    separators = [0, run["second"]["query"] - 1, len(moved) - 1]
+    assert moved[separators].tolist() == separators  # they keep their positions
+    values = {"text": TEXT, "second": second, "other": TEXT}
+    said = own.post("/api/patch", json=values).json()["error"]
+    assert "between two single texts" in said
+
+
+def highest(trace):
+    """The largest weight of every head, as a page has it."""
+    patterns = trace.stack("pattern")[:, 0].astype(float)
+    return [float(x) for x in patterns.max(axis=(-2, -1)).ravel()]
+
+
+def test_a_typed_separator_is_pointed_out():
+    runs = Runs({"tiny-bert": minitx.load("tiny-bert")})
+    own = TestClient(server.app(runs, PORT, TEXT), base_url=HERE)
+    for text, typed in ((TEXT, ""), ("A dog [SEP] a cat", "[SEP]")):
+        assert own.post("/api/run", json={"text": text}).json()["live"]["typed"] == typed

@@ -600,3 +600,31 @@ def test_tokens_of_both_texts_are_chosen(dates):
     tokens(page).nth(T + S - 1).click()
     page.get_by_label("what it looks at").check()
     assert explored.choice(page) == (T - 1, "query")  # there are fewer of them
+
+
+PAIR = "The cat sat on the mat.", "The cat lay on the rug."
+
+
+def test_a_pair_has_a_border_and_a_filter_of_which_text_looks_at_which(open_page, tmp_path):
+    bert = minitx.load("tiny-bert")
+    explore.write(bert, "tiny-bert", PAIR, tmp_path / "page.html")
+    page = ready(open_page(tmp_path / "page.html"))
+    settle(page)
+    expect(page.locator("#tokens hr.border")).to_have_count(1)
+    expect(view(page, "matrix").locator(".border")).to_have_count(2)
+    pattern = minitx.run(bert, [PAIR], "pattern").stack("pattern")[:, 0]
+    second = bert.tokenizer.sequences(*PAIR).tolist().index(1)
+    halves = {"A": slice(0, second), "B": slice(second, None)}
+    click(head(page, "L1H0"))
+    for text in ("A → A", "A → B", "B → A", "B → B"):
+        page.locator("#lines select").select_option(text)
+        settle(page)
+        a, b = text.split(" → ")
+        block = pattern[1, 0, halves[a], halves[b]]
+        best = {(i, int(row.argmax())) for i, row in enumerate(block)}
+        large = {(int(i), int(j)) for i, j in zip(*np.nonzero(block >= 0.1))}
+        expect(links(page, "lines")).to_have_count(len(best | large))
+    assert "between=B" in page.evaluate("location.hash")
+    explore.write(bert, "tiny-bert", SENTENCE, tmp_path / "single.html")
+    single = ready(open_page(tmp_path / "single.html"))
+    expect(single.locator("#lines select")).to_be_hidden()

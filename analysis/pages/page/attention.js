@@ -17,14 +17,13 @@ const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
 
 const ALL = 0.1, ONE = 0.01;  // least weight of a line, of all tokens and of the chosen one
 const at = (i, j, head = state.head, of = pattern) => of[(head * T + i) * S + j];
-const hidden = (i, j) => data.causal && j > i || !isBetween(i, j);
+const hidden = (i, j) => data.causal && j > i;
 const other = side => side === "query" ? "key" : "query";
 const size = Math.abs;  // a difference may be less than nothing
 const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S), size) || 1;
 const largests = new WeakMap();  // pattern -> the largest weight of all heads
 const largestOfAll = () => largests.get(pattern) ?? largests.set(pattern, d3.max(pattern, size) || 1).get(pattern);
-const strongestKey = (i, head = state.head) => d3.greatest(places.key.filter(j => isBetween(i, j)), j => size(at(i, j, head)));
-const strongestQuery = (j, head = state.head) => d3.greatest(places.query.filter(i => isBetween(i, j)), i => size(at(i, j, head)));
+const strongestKey = (i, head = state.head) => d3.greatest(places.key, j => size(at(i, j, head)));
 
 // of a pair of texts, A and B, which looks at which
 
@@ -32,6 +31,10 @@ const isOfPair = () => second !== null && second.query !== null;
 const BETWEEN = () => isOfPair() ? ["all", "A → A", "A → B", "B → A", "B → B"] : ["all"];
 const textOf = (n, side) => n < second[side] ? "A" : "B";
 const isBetween = (i, j) => state.between === "all" || state.between === `${textOf(i, "query")} → ${textOf(j, "key")}`;
+const isShown = (i, j) => !hidden(i, j) && isBetween(i, j);
+const strongestShown = (n, side, head = state.head) => side === "query"
+  ? d3.greatest(places.key.filter(j => isBetween(n, j)), j => size(at(n, j, head)))
+  : d3.greatest(places.query.filter(i => isBetween(i, n)), i => size(at(i, n, head)));
 const onlyBetween = () => state.between === "all" ? "" : say` Only ${state.between} is shown.`;
 const betweenHint = () => second === null ? "" : say(" A line divides the two texts, A and B.") + onlyBetween();
 
@@ -52,7 +55,7 @@ function pairs(head = state.head) {  // the lines that are drawn: {i, j, w: weig
     return lines.filter(d => size(d.w) >= ONE && isBetween(d.i, d.j));
   }
   return places.query.flatMap(i => {
-    const best = isDifference() ? -1 : strongestKey(i, head);
+    const best = isDifference() ? -1 : strongestShown(i, "query", head);
     return places.key.map(j => line(i, j)).filter(d => isBetween(d.i, d.j) && (d.j === best || size(d.w) >= ALL));
   });
 }
@@ -65,8 +68,7 @@ function about(n, side) {  // what is said of a query or a key under the pointer
     const chosen = `${side === "key" ? say("from") : say("to")} ${quoted(state.token, state.side)}`;
     return say`${name}\nweight ${number(weightOf(n))} ${chosen}`;
   }
-  const [verb, best] = side === "query" ? [say("looks most at"), strongestKey(n)]
-    : [say("most looked at by"), strongestQuery(n)];
+  const verb = side === "query" ? say("looks most at") : say("most looked at by"), best = strongestShown(n, side);
   const what = isDifference() ? say("the largest change:") : verb;
   if (best === undefined) return state.between === "all" ? say`${name}\nin one text alone` : say`${name}\nnot in ${state.between}`;
   const weight = side === "query" ? at(n, best) : at(best, n);

@@ -92,8 +92,8 @@ function smallMatrix(head) {  // of many tokens the largest weight of each block
     }
     return best;
   };
-  return image(Math.ceil(S / step), Math.ceil(T / step), (x, y) => hidden(y * step, x * step) ? 0
-    : colour(step === 1 ? weight(y, x) : block(y * step, x * step)));
+  return image(Math.ceil(S / step), Math.ceil(T / step), (x, y) => isShown(y * step, x * step)
+    ? colour(step === 1 ? weight(y, x) : block(y * step, x * step)) : 0);
 }
 
 function smallSpace(head) {

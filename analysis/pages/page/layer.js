@@ -55,7 +55,8 @@ function toggled(head, shown) {  // without the last one it starts anew
 function aboutInLayer(n, side) {  // what each head makes of a token under the pointer
   const {token} = state, isAnswer = token !== null && side === other(state.side);
   const lines = ofLayer().map(head => {
-    const best = side === "query" ? strongestKey(n, head) : strongestQuery(n, head);
+    const best = strongestShown(n, side, head);
+    if (best === undefined) return `H${head % H}  –`;
     const [i, j] = isAnswer ? side === "key" ? [token, n] : [n, token] : side === "query" ? [n, best] : [best, n];
     return `H${head % H}  ${number(at(i, j, head))}${isAnswer ? "" : `  ${quoted(best, other(side))}`}`;
   });

@@ -6,7 +6,7 @@
 const {minitx} = window, by = id => document.getElementById(`live-${id}`);
 const start = JSON.parse(document.getElementById("data").textContent).live, {server} = start;
 const pageId = crypto.randomUUID();  // by which the server knows what is newer
-const plain = {model: start.model, text: start.text, target: null, words: false, hidden: [], changes: {}, null: false,
+const plain = {model: start.model, text: start.text, second: start.second, target: null, words: false, hidden: [], changes: {}, null: false,
                temperature: 1, top_k: null, top_p: null};
 const wish = structuredClone(plain);
 let shown = {live: start, seconds: 0};  // the newest answer
@@ -79,7 +79,7 @@ function fromAddress() {  // what the address says of the wish; what makes no se
   const given = new URLSearchParams(location.hash.slice(1)), changes = structuredClone(plain);
   for (const name of KEPT.filter(name => given.has(name))) {
     try {
-      const isText = ["model", "text", "target"].includes(name);
+      const isText = ["model", "text", "second", "target"].includes(name) && given.get(name) !== "null";
       changes[name] = isText ? given.get(name) : JSON.parse(given.get(name));
     } catch {}
   }
@@ -150,8 +150,10 @@ function showAnswer(answer, began) {
   writeCurve();
   by("status").className = "";
   const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("As it is");
-  by("status").textContent = say`${says}. ${lengths(answer.live)}, ${Math.round(performance.now() - began)} ms.`;
+  by("status").textContent = say`${says}. ${lengths(answer.live)}, ${Math.round(performance.now() - began)} ms.` + typedHint(answer.live.typed);
 }
+
+const typedHint = typed => typed && say` ${typed} inside a text makes no pair: all token types are 0. “Second text” reads a pair, with types 0 and 1.`;
 
 const lengths = ({tokens, source}) => source === null ? say`${tokens} tokens`
   : say`${source} tokens of the source, ${tokens} of the target`;
@@ -181,10 +183,11 @@ function writeControls() {
   const isCross = stack() === "cross";
   by("model").value = wish.model;
   if (typed !== by("text")) by("text").value = wish.text;
+  if (typed !== by("second")) by("second").value = wish.second ?? "";
   if (typed !== by("target")) by("target").value = wish.target ?? "";
   if (typed !== by("picture")) by("picture").value = wish.text.split(":")[1] ?? 0;
   by("picture-label").hidden = !isOfPictures();
-  for (const name of ["text-label", "words-label", "patch", "atlas"]) by(name).hidden = isOfPictures();
+  for (const name of ["text-label", "second-label", "words-label", "patch", "atlas"]) by(name).hidden = isOfPictures();
   by("target-label").hidden = !isPair();
   writeKind();
   by("words").checked = wish.words;
@@ -435,7 +438,7 @@ async function append(token) {  // a token that was clicked, or null for one tha
   try {
     const more = token === null ? {} : {token};
     const {text} = await (await post("next", {page: `${pageId}-n`, ...wish, null: false, ...more})).json();
-    want({text, hidden: []});
+    want({text, second: null, hidden: []});
   } catch (error) {
     complain(error);
   }
@@ -609,10 +612,11 @@ document.getElementById("side").append(by("hide"));  // what is done to the chos
 by("model").onchange = ({target: {value}}) => {
   const {picture, first} = server.models[value], isOwn = wish.text !== model().first;
   const text = isOwn && picture === isOfPictures() ? wish.text : first;
-  want({model: value, text, hidden: [], changes: {}, target: null, words: wish.words && !picture});
+  want({model: value, text, second: isOwn && !picture ? wish.second : null, hidden: [], changes: {}, target: null, words: wish.words && !picture});
 };
 by("picture").oninput = ({target}) => want({text: `sample:${target.valueAsNumber || 0}`}, {control: target, delay: 120});
 by("text").oninput = ({target}) => want({text: target.value, hidden: []}, {control: target, delay: 120});
+by("second").oninput = ({target}) => want({second: target.value || null, hidden: []}, {control: target, delay: 120});
 by("target").oninput = ({target}) => want({target: target.value || null}, {control: target, delay: 120});
 by("words").onchange = event => want({words: event.target.checked});
 by("null").onchange = event => want({null: event.target.checked});

@@ -2,7 +2,7 @@
 // The attention matrix: one image, a row for each query, a column for each key.
 
 function matrix(width) {
-  const cells = places.query.flatMap(i => places.key.map(j => ({i, j}))).filter(d => !hidden(d.i, d.j));
+  const cells = places.query.flatMap(i => places.key.map(j => ({i, j}))).filter(d => isShown(d.i, d.j));
   const palette = colours(), most = largest(state.head), shade = shades();
   const left = 92, top = 44, edge = Math.max((width - left - 8) / S, 2.5);
   const whole = {x1: -0.5, x2: S - 0.5, y1: -0.5, y2: T - 0.5};
@@ -16,7 +16,7 @@ function matrix(width) {
     marks: [Plot.axisX({...ticks("key", 17, n => `${n}`), anchor: "top"}),
             Plot.axisY(ticks("query", 12, n => `${short(labels.query[n], 9)}  ${n}`)),
             corner(say("key →"), palette.key, 0, 10 - top), corner(say("↓ query"), palette.query, -8, -14),
-            Plot.raster(places.query.flatMap(i => places.key.map(j => hidden(i, j) ? NaN : at(i, j))), {
+            Plot.raster(places.query.flatMap(i => places.key.map(j => isShown(i, j) ? at(i, j) : NaN)), {
               width: S, height: T, ...whole, imageRendering: "pixelated",
               fill: w => isNaN(w) ? null : shade(w / most)}),
             ...borders({x: second?.key, y: second?.query}),
