@@ -237,8 +237,21 @@ def at_least(name, value, least):
 
 def within(name, value, least, most):
     """Raise ValueError unless least <= value <= most; a figure of more could not be read."""
+    if least > most:
+        raise ValueError(f"needs --{name} of {least} or more; this model allows {most} at most")
     if not least <= value <= most:
         raise ValueError(f"--{name} is {value}; wanted {least} to {most}")
+
+
+def fitting(name, value, most, usual):
+    """`value` if it is 1 to `most`; the usual one is cut to what the model has.
+
+    Raises ValueError for any other value that is not within.
+    """
+    if value == usual:
+        value = max(1, min(value, most))
+    within(name, value, 1, most)
+    return value
 
 
 def several(documents, least=2):

@@ -13,7 +13,7 @@ Order: the split of a document's scores; the part of positions in a layer.
 
 import numpy as np
 
-from minitx import distances
+from minitx import distances, head_weights
 
 from ..maths import positional_kernel, profiles
 from ..maths import sources as maths
@@ -40,7 +40,7 @@ class Means:
         places = np.arange(part.q.shape[1])
         q = self._by_source(part.q, self.queries[half][layer], places, layer)
         k = self._by_source(part.k, self.keys[1 - half][layer], places, layer)
-        k = np.repeat(k, q.shape[1] // k.shape[1], axis=1)
+        k = head_weights.for_each_head(k, q.shape[1], axis=1)
         scores = score_moves.scores(model, part, places, places)
         distance = places - places[:, None]
         added = {}
@@ -127,7 +127,7 @@ class Positions:
             for w in range(n):
                 inside = np.tile(own == w, 2)
                 q, k = (x[:, : len(inside)] * inside for x in (query, key))
-                k = np.repeat(k, H // len(k), axis=0)
+                k = head_weights.for_each_head(k, H)
                 result[w, w] += scale * positional_kernel.rotary(q, k, frequencies, lags)
         return result * (self.T - abs(lags))
 

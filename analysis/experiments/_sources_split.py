@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitx import head_weights
 from minitx.kernels import mean_and_inverse_std
-from minitx.model import split_heads
 
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
@@ -132,18 +132,17 @@ def _split(model, layer, X_q, X_k, x):
     """The Split of a layer from its input: by source [C T D] for queries and keys, and whole."""
     cfg, w = model.config, model.layers[layer]
     scale = cfg.attn_scale(layer)
-    q = project(X_q, w.W_Q, w.b_Q, cfg) * scale
-    k = project(X_k, w.W_K, w.b_K, cfg)
-    whole_q = project(x[None], w.W_Q, w.b_Q, cfg)[0] * scale
-    whole_k = project(x[None], w.W_K, w.b_K, cfg)[0]
+    q, k = project(X_q, w, cfg, "Q") * scale, project(X_k, w, cfg, "K")
+    whole_q, whole_k = (project(x[None], w, cfg, letter)[0] for letter in "QK")
+    whole_q = whole_q * scale
     return Split(q, k, whole_q @ whole_k.swapaxes(-1, -2))
 
 
-def project(X, W, b, cfg):
+def project(X, w, cfg, letter, bias=1.0):
     """Queries, or keys, of every source; the bias joins the last: [C T D] -> [C H T d]."""
-    y = X @ W
-    y[-1] += b
-    return split_heads(y, cfg)
+    y = X[:, None] @ head_weights.matrices(w, cfg, letter)
+    y[-1] += bias * head_weights.biases(w, cfg, letter)[:, None]
+    return y
 
 
 def of_positions(model, T):

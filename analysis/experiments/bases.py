@@ -101,15 +101,9 @@ def _of_table(model, layers, T):
 
 def _weights(model, layers):
     """The query and key weights of every head [2 L H D d]."""
-    cfg = model.config
-    if cfg.d_head > cfg.d_model:
+    if model.config.d_head > model.config.d_model:
         raise NotApplicable("bases needs heads no wider than the model")
-    sides = []
-    for name in ("W_Q", "W_K"):
-        arrays = np.array([getattr(model.layers[layer], name) for layer in layers])  # [L D H*d]
-        by_head = arrays.reshape(*arrays.shape[:2], cfg.n_heads, cfg.d_head)
-        sides.append(by_head.swapaxes(1, 2))
-    return np.array(sides)
+    return inputs.queries_keys(model, layers)
 
 
 def _bases(model, layers, covariance):
@@ -123,8 +117,8 @@ def _bases(model, layers, covariance):
 def _measures(position, whole, by_basis, turns):
     """Columns and purity of each basis [L H], means over queries and keys, beside the null's."""
     variances = {name: maths.variances(position, M) for name, M in by_basis.items()}
-    total = np.trace(position, axis1=-2, axis2=-1) / np.trace(whole, axis1=-2, axis2=-1)
-    result = {"carried": total.mean(axis=0)}
+    of_position, total = (np.trace(x, axis1=-2, axis2=-1) for x in (position, whole))
+    result = {"carried": (of_position / np.maximum(total, maths.LEAST)).mean(axis=0)}
     carry = result["carried"] >= CARRIES
     result["n_carry"], result["n_heads"] = carry.sum(), carry.size
     null = _of_rotations(position, whole, turns)

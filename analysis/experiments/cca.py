@@ -32,6 +32,7 @@ from ..measures import by_mechanism, document_features, inputs, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
+USUAL = 12  # components of the table, or as many as there are
 FEW = 8  # of the correlations, of which a mean is told too
 HIGH = 0.9  # correlation from which a direction holds positions
 KEPT = 0.5  # of the first layer's mean correlation, from which a layer keeps positions
@@ -44,7 +45,7 @@ def cca(
     text: options.Text = "sample",
     documents: options.Documents = 20,
     tokens: options.Tokens = 0,
-    components: options.Count = 12,
+    components: options.Count = USUAL,
     shuffles: options.Shuffles = 100,
     seed: options.Seed = 0,
 ):
@@ -60,6 +61,8 @@ def cca(
     inner = texts.ordinary()
     against = by_mechanism.of_model(model, AGAINST)
     table = against.rows(model)[: texts.T][inner]
+    most = min(table.shape) - 1
+    components = options.fitting("components", components, most, USUAL)
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
     random = document_features.random(model, seed)

@@ -18,6 +18,7 @@ from ..measures import document_features, inputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
+USUAL = 12  # components, or as many as there are
 FEW = 4  # documents, at most, in which independent components are looked for
 FIRST = 64  # positions drawn
 SHOWN = 6  # layers with a series of their own
@@ -40,7 +41,7 @@ def components(
     text: options.Text = "sample",
     documents: options.TwoDocuments = 16,
     tokens: options.Tokens = 0,
-    components: Annotated[int, options.Within(1, 64)] = 12,
+    components: Annotated[int, options.Within(1, 64)] = USUAL,
     method: Literal["pca", "ica"] = "pca",
     seed: options.Seed = 0,
 ):
@@ -53,7 +54,7 @@ def components(
     options.at_least("documents", len(document_set), 2)
     options.at_least("tokens", document_set.T, 4)
     most = min(model.config.d_model, 64, document_set.T - 3)
-    options.within("components", components, 1, most)
+    components = options.fitting("components", components, most, USUAL)
     inner = _inner(document_set)
     directions = {"x": METHODS[method](model, document_set, components, seed, run)}
     for name, U in zip("qk", inputs.qk_directions(model)):  # [L H D r]

@@ -8,6 +8,7 @@ these texts, and whether they copy what they read. L layers, H heads.
 import numpy as np
 
 from minitx import circuits
+from minitx.circuits.repeated import N_TOKENS, room
 
 from ..contract import Asks, Of, options, register
 from ..drawing.maps import Map, Scale, maps
@@ -27,19 +28,20 @@ def heads(
     """Attention of every head on random words that occur twice, by what it looks at.
 
     texts: texts that are drawn
-    tokens: words that occur twice (0: 24, or as many as fit)
+    tokens: words that occur twice, at most as many as fit (0: 24)
     seed: seed of the words, and of the shuffled weights of the null
     """
-    how = {"n_texts": texts, "n_tokens": tokens or None, "seed": seed}
+    words = min(tokens or N_TOKENS, room(model))
+    how = {"n_texts": texts, "n_tokens": words, "seed": seed}
     scores = circuits.detect_heads(model, kinds_of(model), **how)
-    result = {"texts": texts}
-    for kind, score in scores.items():
+    result = {"texts": texts, "words": words}
+    for kind, given in scores.items():
+        score, null = map(np.nan_to_num, (np.asarray(given), given.null))  # a pruned head copies 0
         best = np.unravel_index(score.argmax(), score.shape)
         result[kind] = score.max()
-        result[f"{kind}_null"] = score.null.max()
+        result[f"{kind}_null"] = null.max()
         result[f"{kind}_head"] = names.name(*map(int, best))
-        result[f"{kind}_of_heads"] = np.asarray(score)
-        result[f"{kind}_of_heads_null"] = score.null
+        result[f"{kind}_of_heads"], result[f"{kind}_of_heads_null"] = score, null
     return result
 
 
@@ -92,6 +94,7 @@ register(
             null: {COPYING}, best head with W_Q, W_K and W_V shuffled
         fact copying_head: the head that copies most
         fact texts: texts of random words
+        fact words: words of each text that occur twice
         """,
     ],
     answer=Asks(

@@ -12,6 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from minitx import forward
+from minitx.kernels import matmul_heads
 from minitx.model import join_heads
 
 from ..contract import Asks, Of, options, register
@@ -142,7 +143,7 @@ def _of_layer(pattern, v, z, order):
     The null is A with the values of other tokens: their order is random.
     """
     entropy = effective.entropy(pattern[0])  # [H T]
-    mixed = (z, pattern @ v[:, :, order], v)
+    mixed = (z, matmul_heads(pattern, v[:, :, order]), v)
     spectra = [effective.singular_values(join_heads(x)[0]) for x in mixed]
     n = max(len(order), join_heads(v).shape[-1])
     ranks = [effective.rank(s, n) for s in spectra]

@@ -32,7 +32,7 @@ def notch(
     run=UNSAVED,
     *,
     layer: Annotated[int, options.AtLeast(-1)] = -1,
-    bands: Annotated[int, options.Within(1, 8)] = 4,
+    bands: Annotated[int, options.Within(1, 8)] = notch_arrays.USUAL,
     text: options.Text = "sample",
     documents: options.Documents = 12,
     tokens: options.Tokens = 0,

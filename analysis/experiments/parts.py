@@ -37,12 +37,11 @@ COLORS = {  # the parts, in the order in which a pass meets them
     OUTPUT: "black",
 }
 PRODUCTS = (SCORES, MIXING)  # of two activations: no weights take part
-PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
+PART_OF = {  # arrays of a model by what follows W_ or b_; others than these are of norms
     **dict.fromkeys(("E", "pos", "rel", "dist", "type"), EMBEDDINGS),
     **dict.fromkeys([*"QKVO", "Q_pos", "K_pos"], PROJECTIONS),
     **dict.fromkeys(("gate", "in", "out"), MLPS),
-    **dict.fromkeys(("ln_embed", "ln_dist", "ln1", "ln_cross", "ln2", "ln_final"), NORMS),
-    **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
+    **dict.fromkeys(("head", "ln_head", "U", "logit_scale"), OUTPUT),
 }
 PLACES = "telling places"
 WHAT_TELLS = {  # how a place enters, as the words have it
@@ -89,8 +88,9 @@ def parts(model, run=UNSAVED, *, tokens: options.Tokens = 0):
 
 def part_of(name):
     """The part to which an array of this name belongs."""
-    stem = name[:-2] if name.startswith("ln") else name[2:]
-    return PART_OF[stem]
+    if name.startswith(("W_", "b_")):
+        return PART_OF[name[2:]]
+    return PART_OF.get(name.removesuffix("_w").removesuffix("_b"), NORMS)
 
 
 def weights_by_part(model):

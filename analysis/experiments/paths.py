@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from minitx import circuits
+from minitx import circuits, head_weights
 
 from ..contract import Asks, NotApplicable, Of, options, register
 from ..drawing.maps import Map, Scale, maps
@@ -88,11 +88,11 @@ def _largest(by_head):
 def _receivers(of_writers, reads, cfg):
     """What is read of heads; heads may share keys and values."""
     letters = "qkv" if reads == "all" else reads
-    group = cfg.n_heads // cfg.n_kv
     receivers = []
     for layer, head in of_writers:
         for letter in letters:
-            receivers.append((letter, layer, head if letter == "q" else head // group))
+            number = head if letter == "q" else head_weights.key_head(cfg, head)
+            receivers.append((letter, layer, number))
     return [*dict.fromkeys(receivers)]
 
 

@@ -22,6 +22,7 @@ from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
 
+USUAL = 6  # clusters, or as many as there are different profiles
 STEADY = 0.9  # share of a head's documents in one cluster from which the head keeps to it
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHARP = heads.SHARP
@@ -51,7 +52,7 @@ def profiles(
     documents: options.Documents = 0,
     tokens: options.Tokens = 0,
     clustered: Literal["attention", "scores"] = "attention",
-    clusters: options.Count = 6,
+    clusters: options.Count = USUAL,
     reach: options.Count = maths.REACH,
     seed: options.Seed = 0,
 ):
@@ -69,12 +70,15 @@ def profiles(
     texts = _texts(model, text, pairs, documents, tokens, seed)
     options.within("reach", reach, 1, max(texts.T - 1, maths.REACH))
     T, n_heads = texts.T, model.config.n_layers * model.config.n_heads
-    if len(texts) * n_heads < clusters:
+    if len(texts) * n_heads < clusters != USUAL:
         raise ValueError(
             f"{len(texts)} documents x {n_heads} heads are too few for --clusters {clusters}"
         )
     everywhere = _measure(model, texts, clustered, reach, seed, run)
     attention = {name: x[:, 0] for name, x in everywhere.items()}
+    if clusters == USUAL:
+        profiles_of_heads = everywhere["plain"][:, -1].reshape(-1, 2 * reach + 1)
+        clusters = min(USUAL, len(np.unique(profiles_of_heads, axis=0)))
     uniform = maths.uniform(T, model.config.causal, reach)
     result = {"T": T, "documents": len(texts), "offsets": maths.offsets(reach)}
     result |= {"clustered": clustered, "uniform": uniform}

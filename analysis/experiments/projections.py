@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 import scipy
 
+from minitx import head_weights
 from minitx import run as run_model
 from minitx.arrays import Layer
-from minitx.kernels import join_heads, linear
 
 from ..contract import NATS, Asks, Below, NotApplicable, Of, Provided, options, register
-from ..drawing import Bar, bars, draw, row, whiskers
+from ..drawing import Bar, When, bars, draw, row, whiskers
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
 from ..running.stream import UNSAVED
@@ -76,6 +76,7 @@ def projections(
     result["predicts"] = position_tables.PREDICTS[model.config.task_head]
     result["layers"] = np.array([f"layer {i}" for i in layers])
     result["input_error"] = input_error(model, document_set.first()[0])
+    result |= {"n_keys": model.config.n_kv, "is_placed": _is_placed(model.config)}
     return result | _rises(total, n, [*ways])
 
 
@@ -86,14 +87,37 @@ def changed(model, way, layers):
 
 
 def _ways(model, seed):
-    """{what is done: way}, the same in every layer but for the directions of the turn."""
-    cfg = model.config
-    size = cfg.n_layers, cfg.n_heads, cfg.d_head, cfg.d_head
-    turns, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal(size))
-    ways = {name: partial(swapped, pair=pair) for name, pair in SWAPS.items()}
+    """{what is done: way}, the same in every layer but for the directions of the turn.
+
+    Queries take no other's place where several heads share keys: there are more of them.
+    """
+    cfg, turns = model.config, _turns(model.config, np.random.default_rng(seed))
+    swaps = SWAPS if cfg.n_kv == cfg.n_heads else {MAIN: SWAPS[MAIN]}
+    ways = {name: partial(swapped, pair=pair) for name, pair in swaps.items()}
     ways[NEXT] = partial(of_next_head, d=cfg.d_head)
-    ways[TOGETHER] = lambda w: turned(w, turns[w.index])
+    ways[TOGETHER] = lambda w: turned(w, turns[w.index], cfg)
     return ways
+
+
+def _turns(cfg, rng):  # -> [L G d d]
+    """An orthogonal matrix for each head of keys, which changes no product of query and key.
+
+    Where both are normed, or turned by their position, it is a half turn of some features, of both
+    of a pair: any other would not be the same turn behind the norm, or the positions' turn.
+    """
+    size = cfg.n_layers, cfg.n_kv, cfg.d_head, cfg.d_head
+    if not _is_placed(cfg):
+        return np.linalg.qr(rng.standard_normal(size))[0]
+    signs = rng.choice([-1.0, 1.0], size[:-1])
+    for layer, rotary in enumerate(cfg.rotary):
+        r = len(rotary.frequencies) if rotary else 0
+        signs[layer, :, r : 2 * r] = signs[layer, :, :r]
+    return signs[..., None] * np.eye(cfg.d_head)
+
+
+def _is_placed(cfg):
+    """Whether more than a projection is between the stream and the queries of the scores."""
+    return bool(cfg.rotary or cfg.qk_norm or cfg.qk_norm_all)
 
 
 def swapped(w, pair):
@@ -107,32 +131,37 @@ def swapped(w, pair):
 
 def of_next_head(w, d):
     """Every head with the keys and values of the next one, the last with those of the first."""
-    return {name: np.roll(getattr(w, name), -d, axis=-1) for name in ("W_K", "b_K", "W_V", "b_V")}
+    held = {name: getattr(w, name) for name in ("W_K", "b_K", "W_V", "b_V")}
+    return {name: np.roll(x, -d, axis=-1) for name, x in held.items() if x is not None}
 
 
-def turned(w, turns):
-    """W_Q and W_K of each head multiplied by one orthogonal matrix [H d d]: q.k stays."""
-    turn = scipy.linalg.block_diag(*turns)
+def turned(w, turns, cfg):
+    """W_Q and W_K of each head multiplied by one orthogonal matrix [G d d]: q.k stays."""
     arrays = {}
-    for name in ("W_Q", "b_Q", "W_K", "b_K"):
-        x = getattr(w, name)
-        arrays[name] = (x @ turn).astype(x.dtype)
+    for letter, n in (("Q", cfg.n_heads), ("K", cfg.n_kv)):
+        turn = scipy.linalg.block_diag(*head_weights.for_each_head(turns, n))
+        for name in (f"W_{letter}", f"b_{letter}"):
+            x = getattr(w, name)
+            arrays[name] = x if x is None else (x @ turn).astype(x.dtype)
     return arrays
 
 
 def input_error(model, document):
     """Largest difference between q, k, v and their projections of one input X, over the largest.
 
-    X is what attention reads in each layer, the same for the three.
+    X is what attention reads in each layer, the same for the three. Queries and keys that are
+    turned by their position are read before their turn, with the norm that they may have.
     """
     X = inputs.of_text(model, document)
-    trace = run_model(model, document, keep=["q", "k", "v"])
+    turns = model.config.rotary or [None] * len(X)
+    points = [[f"{x}_in" if turn else x for x in "qk"] + ["v"] for turn in turns]
+    keep = [(point, layer) for layer, names in enumerate(points) for point in names]
+    trace = run_model(model, document, keep=keep)
     errors = []
-    for w in model.layers:
-        for point, W, b in (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)):
-            x = join_heads(trace[point, w.index])[0]
-            error = linear(X[w.index], W, b) - x
-            errors.append(abs(error).max() / abs(x).max())
+    for point, layer in keep:
+        x, letter = trace[point, layer], point[0].upper()
+        own = head_weights.projected(X[layer][None], model.layers[layer], model.config, letter)
+        errors.append(float(abs(own - x).max()) / max(float(abs(x).max()), 1e-300))
     return max(errors)
 
 
@@ -146,7 +175,7 @@ def _rises(total, n, ways):
     result = {"loss": total[:, 0].sum() / n_predicted, "n_predicted": n_predicted}
     result |= {"rises": rises[1:W], "intervals": intervals[:, 1:W]}
     by_way = dict(zip(ways, rises[1:W]))
-    result |= {name: by_way[way] for name, way in NUMBERS.items()}
+    result |= {name: by_way[way] for name, way in NUMBERS.items() if way in by_way}
     result["rise_interval"] = intervals[:, 1 + ways.index(MAIN)]
     swapped_in, next_in = rises[W:].reshape(-1, 2).T
     result |= {"rise_by_layer": swapped_in, "rise_by_layer_null": next_in}
@@ -218,12 +247,28 @@ register(
             otherwise="no",
         ),
     ),
-    says="Queries, keys and values are projections of one input (largest difference "
-    "{input_error:.1g}). With W_K and W_V swapped in all layers the {predicts} of {loss:.2f} nats "
-    "per token changes by {rise:+.2f} ({rise_interval:to +.2f}), most in {layers[worst]} alone "
-    "({rise_by_layer[worst]:+.2f}); with the keys and values of the next head by {rise_next:+.2f}; "
-    "with W_Q and W_K swapped by {rise_qk:+.2f}, W_Q and W_V by {rise_qv:+.2f}. With W_Q and W_K "
-    "turned by the same random rotation it changes by {rise_null:+.0e}: only W_Q W_K^T counts.",
+    says=[
+        "Queries, keys and values are projections of one input (largest difference "
+        "{input_error:.1g}). With W_K and W_V swapped in all layers the {predicts} of {loss:.2f} "
+        "nats per token changes by {rise:+.2f} ({rise_interval:to +.2f}), most in {layers[worst]} "
+        "alone ({rise_by_layer[worst]:+.2f})",
+        When(
+            "n_keys == 1",
+            "; there is no next head of keys and values",
+            "; with the keys and values of the next head by {rise_next:+.2f}",
+        ),
+        When(
+            "rise_qk == rise_qk",
+            "; with W_Q and W_K swapped by {rise_qk:+.2f}, W_Q and W_V by {rise_qv:+.2f}",
+        ),
+        When(
+            "is_placed",
+            ". With half of the features of W_Q and W_K turned round together it changes by "
+            "{rise_null:+.0e}.",
+            ". With W_Q and W_K turned by the same random rotation it changes by {rise_null:+.0e}: "
+            "only W_Q W_K^T counts.",
+        ),
+    ],
     draw=row(
         _draw_ways,
         bars(

@@ -74,11 +74,11 @@ def relearn(
 
 def _check(model):
     """Raise NotApplicable for a model without a table, or one that fills no gaps."""
-    if model.config.task_head != "masked" or model.weights.W_pos is None:
-        raise NotApplicable(
-            "relearn needs a masked language model with a position table; this checkpoint's head "
-            f"is {model.config.task_head}"
-        )
+    needs = "relearn needs a masked language model with a position table"
+    if model.config.task_head != "masked":
+        raise NotApplicable(f"{needs}; this checkpoint's head is {model.config.task_head}")
+    if model.weights.W_pos is None:
+        raise NotApplicable(f"{needs}; this model ({model.config.model_type}) has no such table")
     losses.token_of(model.tokenizer, _relearn_table.FILLERS)
 
 

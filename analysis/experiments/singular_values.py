@@ -13,11 +13,14 @@ from ..maths import factors, stats, waves
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED
 
+USUAL = 12  # components of positions, or as many as there are
 SUBSPACES = 50  # random ones
 SHOWN = 6  # layers with a panel of their own
 
 
-def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed: options.Seed = 0):
+def singular_values(
+    model, run=UNSAVED, *, components: options.Count = USUAL, seed: options.Seed = 0
+):
     """Singular values and effective rank of W_A, and its share between the principal components of
     positions.
 
@@ -25,7 +28,7 @@ def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed:
     """
     layers = inputs.layers(model)
     most = min(model.config.d_model, model.config.n_ctx) - 1
-    options.within("components", components, 1, most)
+    components = options.fitting("components", components, most, USUAL)
     rng = np.random.default_rng(seed)
     measured = [_measure(model, layer, components, rng) for layer in layers]
     result = stats.stacked(measured)
@@ -43,12 +46,10 @@ def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed:
 
 def _measure(model, layer, n, rng):
     """All numbers of the heads of one layer."""
-    pairs = [inputs.query_key(model, layer, head) for head in range(model.config.n_heads)]
-    W_Q = np.array([W for W, _ in pairs], np.float64)  # [H D d]
-    W_K = np.array([W for _, W in pairs], np.float64)
+    W_Q, W_K = inputs.queries_keys(model, [layer])[:, 0].astype(np.float64)  # [H D d]
     _, S, _ = factors.svd(W_Q, W_K)
     _, S_null, _ = factors.svd(_random_like(W_Q, rng), _random_like(W_K, rng))
-    unit = S_null / np.linalg.norm(S_null, axis=1, keepdims=True)
+    unit = S_null / np.maximum(np.linalg.norm(S_null, axis=1, keepdims=True), 1e-300)
     _, P, variance = factors.pca(inputs.of_positions(model, layer), n)
     result = {"S": S, "S_null": unit.mean(axis=0), "variance": variance.sum()}
     result["ranks"] = waves.effective_rank(S)

@@ -287,7 +287,7 @@ def _is_long(T, band, n):
 def _both_ways(model, layer, x):
     """Queries and keys [H T d] of positions [T D], without biases."""
     cfg, w = model.config, model.layers[layer]
-    q, k = (_sources_split.project(x[None], W, 0.0, cfg)[0] for W in (w.W_Q, w.W_K))
+    q, k = (_sources_split.project(x[None], w, cfg, letter, bias=0.0)[0] for letter in "QK")
     return q * cfg.attn_scale(layer), k
 
 

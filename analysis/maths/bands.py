@@ -22,9 +22,18 @@ def octaves(n, bands):
     lows = [1, *(int(edge) + 1 for edge in edges[:-1])]
     highs = [*(int(edge) for edge in edges[:-1]), n // 2]
     if any(low > high for low, high in zip(lows, highs)):
-        most = max(1, int(np.log2(n)) - 1)
+        most = most_octaves(n)
         raise ValueError(f"{bands} bands are too many for {n} positions; wanted 1 to {most}")
     return list(zip(lows, highs))
+
+
+def most_octaves(n):
+    """How many bands a table of n rows has at most, with a frequency in each.
+
+    >>> most_octaves(64)
+    5
+    """
+    return max(1, int(np.log2(n)) - 1)
 
 
 def names(bands):

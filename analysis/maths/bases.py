@@ -112,12 +112,12 @@ def paired(of_queries, of_keys):
     >>> float(paired(eye, eye)), round(float(paired(a, b)), 2)
     (1.0, 0.02)
     """
-    M = np.linalg.inv(of_queries)
-    N = np.linalg.inv(of_keys)
+    M = np.linalg.pinv(of_queries)  # a pruned head's SVD has no inverse
+    N = np.linalg.pinv(of_keys)
     B = M @ N.swapaxes(-1, -2)
     diagonal = np.diagonal(B, axis1=-2, axis2=-1)
     whole = np.square(B).sum(axis=(-2, -1))
-    return np.square(diagonal).sum(axis=-1) / whole
+    return np.square(diagonal).sum(axis=-1) / np.maximum(whole, LEAST)
 
 
 def columns(variance):

@@ -167,8 +167,8 @@ def highest(scores):
 def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     """k-means from k-means++: [N R] -> centres [k R], left to right, and labels [N].
 
-    The best of `restarts`. place: where a centre looks, which gives their order. Raises
-    ValueError if fewer than k profiles differ, or if a cluster ran empty in every start.
+    The best of `restarts`; where a cluster ran empty in each, k profiles that are far apart. place:
+    where a centre looks, which gives their order. Raises ValueError if fewer than k differ.
 
     Heads that look left, and heads that look right:
 
@@ -180,19 +180,18 @@ def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     >>> labels.tolist()
     [1, 0, 0, 1]
     """
-    distinct = len(np.unique(profiles, axis=0))
-    if distinct < k:
+    distinct = np.unique(profiles, axis=0)
+    if len(distinct) < k:
         raise ValueError(
-            f"{k} clusters requested for {distinct} different profiles: use more documents"
+            f"{k} clusters requested for {len(distinct)} different profiles: use more documents"
         )
     rng = np.random.default_rng(seed)
     starts = [_once(profiles, k, rng) for _ in range(restarts)]
     complete = [start for start in starts if start is not None]
-    if not complete:
-        raise ValueError(
-            f"no split of {distinct} different profiles into {k} clusters: use fewer clusters"
-        )
-    centres = min(complete, key=lambda start: start[0])[1]
+    if complete:
+        centres = min(complete, key=lambda start: start[0])[1]
+    else:
+        centres = _far_apart(distinct, k)
     centres = centres[np.argsort(place(centres), kind="stable")]
     return centres, nearest(profiles, centres)
 
@@ -206,6 +205,15 @@ def _once(profiles, k, rng):
     except scipy.cluster.vq.ClusterError:
         return None
     return np.square(scipy.cluster.vq.vq(profiles, centres)[1]).sum(), centres
+
+
+def _far_apart(distinct, k):
+    """k of the different profiles, each the farthest from those before it: [N R] -> [k R]."""
+    numbers = [0]
+    for _ in range(k - 1):
+        distances = scipy.spatial.distance.cdist(distinct, distinct[numbers])
+        numbers.append(int(distances.min(axis=1).argmax()))
+    return distinct[numbers]
 
 
 def nearest(profiles, centres):

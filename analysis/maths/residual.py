@@ -66,11 +66,12 @@ def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
             yield Stage(("ln1", i), *attended)
         name = ("attention", i) if by_layer else "attention"
         moved = _moved(attended[0], points["pattern", i], w) if carried else None
-        stream = _write(stream, _written_by_attention(name, points["attn_out", i], w.b_O, moved))
+        written = _written(name, points["attn_out", i], w.b_O)
+        stream = _write(stream, written if moved is None else _carried(name, written, moved))
         if not pre_norm:
             stream = _norm(stream, "ln1", points, w, i)
         name = ("mlp", i) if by_layer else "mlp"
-        stream = _write(stream, {name: points["mlp_out", i] - w.b_out, "bias": w.b_out})
+        stream = _write(stream, _written(name, points["mlp_out", i], w.b_out))
         if not pre_norm:
             stream = _norm(stream, "ln2", points, w, i)
         yield Stage(("resid_post", i), *stream)
@@ -118,6 +119,8 @@ def _norm(stream, name, points, w, layer=None):
     scale = points[point] if layer is None else points[point, layer]
     weight = getattr(w, f"{name}_w")
     bias = getattr(w, f"{name}_b")
+    if bias is None:
+        bias = np.zeros_like(weight)
     return frozen(parts, scale, weight, bias), scale_before * scale, gain_before * weight
 
 
@@ -127,11 +130,14 @@ def _write(stream, new):
     return parts | {name: parts.get(name, 0.0) + x for name, x in new.items()}, scale, gain
 
 
-def _written_by_attention(name, attn_out, b_O, moved):
-    """The parts that an attention layer writes; `moved`, if not None, is a part of its own."""
-    if moved is None:
-        return {name: attn_out - b_O, "bias": b_O}
-    return {name: attn_out - b_O - moved, "bias": b_O, "carried": moved}
+def _written(name, out, b):
+    """The parts that attention or an MLP writes; some models have no biases."""
+    return {name: out} if b is None else {name: out - b, "bias": b}
+
+
+def _carried(name, written, moved):
+    """The parts that attention writes, with what it moved as a part of its own."""
+    return written | {name: written[name] - moved, "carried": moved}
 
 
 def _moved(parts, pattern, w):
@@ -159,7 +165,7 @@ def frozen(parts, scale, w, b):
 def carry(x, pattern, W_V, W_O):
     """What attention makes of x [B T D] with its pattern [B H T S] frozen and no bias: [B T D].
 
-    W_V and W_O are [D D].
+    W_V is [D A], or narrower where heads share values; W_O is [A D].
 
     A head that looks at the token before moves each token's vector there:
 
@@ -169,8 +175,10 @@ def carry(x, pattern, W_V, W_O):
     array([[[1., 2.],
             [1., 2.]]])
     """
-    v = (x @ W_V).reshape(*x.shape[:2], pattern.shape[1], -1).swapaxes(1, 2)
-    return (pattern @ v).swapaxes(1, 2).reshape(x.shape) @ W_O
+    H = pattern.shape[1]
+    v = (x @ W_V).reshape(*x.shape[:2], -1, len(W_O) // H).swapaxes(1, 2)
+    v = np.repeat(v, H // v.shape[1], axis=1)
+    return (pattern @ v).swapaxes(1, 2).reshape(*x.shape[:2], -1) @ W_O
 
 
 def projection_shares(parts):

@@ -241,7 +241,7 @@ def spectrum_correlation(curve, other):
 
 
 def effective_rank(S):
-    """Participation ratio of the squared singular values, 1 to r: [... r] -> [...].
+    """Participation ratio of the squared singular values, 1 to r, 0 if all are: [... r] -> [...].
 
     It is (sum s^2)^2 / sum s^4.
 
@@ -254,7 +254,7 @@ def effective_rank(S):
     total = squares.sum(axis=-1, keepdims=True)
     weights = squares / np.maximum(total, 1e-300)
     concentration = np.square(weights).sum(axis=-1)
-    return 1 / np.maximum(concentration, 1e-300)
+    return (concentration > 0) / np.maximum(concentration, 1e-300)
 
 
 def between(V, W_Q, W_K):

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitx import head_weights
+
 from ..maths import profiles
 from ..maths import sources as maths
 from . import heads, inputs
@@ -70,15 +72,10 @@ def stream_and_profiles(model, document, name):
 
 def scores_by_lag(model, X, reach=profiles.REACH):
     """Sum of the scores at each lag near 0, for every head: X [L T D] -> [L H R]."""
-    by_layer = []
+    by_layer, cfg = [], model.config
     for w, x in zip(model.layers, X):
-        q = _by_head(x @ w.W_Q + w.b_Q, model)
-        k = _by_head(x @ w.W_K + w.b_K, model)
-        sums = maths.lag_sums(q[None], k[None], reach)[0, 0]
-        by_layer.append(sums * model.config.attn_scale(w.index))
+        q, k = (head_weights.projected(x[None], w, cfg, letter) for letter in "QK")
+        k = head_weights.for_each_head(k, cfg.n_heads, axis=1)
+        sums = maths.lag_sums(q, k, reach)[0, 0]
+        by_layer.append(sums * cfg.attn_scale(w.index))
     return np.array(by_layer)
-
-
-def _by_head(x, model):
-    """[T D] -> [H T d]."""
-    return x.reshape(len(x), model.config.n_heads, -1).swapaxes(0, 1)

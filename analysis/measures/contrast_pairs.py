@@ -13,8 +13,8 @@ Order: pairs, where they come from, what is measured of them. N pairs.
 import numpy as np
 import scipy
 
+from minitx.circuits import repeated
 from minitx.circuits.measure import mask_id, places
-from minitx.circuits.repeated import RandomTexts
 from minitx.circuits.texts import read_pairs, read_texts
 
 from ..contract.registry import NotApplicable
@@ -123,14 +123,10 @@ def repeats(model, n, seed):
     texts have the same words. A masked model reads one word behind its mask, too, and so these are
     exchanged as well. Raises NotApplicable for a model that reads too few tokens.
     """
-    try:
-        if model.encoder is not None:
-            return ready_pairs.copied(model, n, seed)
-        texts = RandomTexts(model, n, SAID, np.random.default_rng(seed))
-    except ValueError as error:
-        raise NotApplicable(f"no room to repeat {SAID} words: {error}") from None
-    said = texts.repeated[:, texts.first : texts.first + SAID]
-    before, after = texts.repeated[:, : texts.first], texts.repeated[:, texts.first + 2 * SAID :]
+    if model.encoder is not None:
+        return ready_pairs.copied(model, n, seed)
+    before, after = (np.tile(x, (n, 1)) for x in repeated.frame(model))
+    said = repeated.drawn(repeated.words(model), n, SAID, np.random.default_rng(seed))
     exchanged, second = [RIGHT - 1], said[:, :RIGHT]
     if not model.config.causal:
         hidden = np.full((n, 1), mask_id(model.tokenizer))
@@ -140,6 +136,10 @@ def repeats(model, n, seed):
     for place in exchanged:
         order[[place, place + APART]] = place + APART, place
     clean, corrupt = (np.hstack([before, first, second]) for first in (said, said[:, order]))
+    T, most = clean.shape[1], model.config.n_ctx
+    if T > most:
+        reads = f"that takes {T} tokens, and this model reads at most {most}"
+        raise NotApplicable(f"no room to repeat {SAID} words: {reads}")
     answers = zip(said[:, RIGHT].tolist(), said[:, RIGHT + APART].tolist())
     return Asked(list(clean), list(corrupt), list(answers))
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from minitx import head_weights
 from minitx.families import FAMILIES
 from minitx.kernels import layer_norm
 
@@ -199,28 +200,26 @@ def layers_named(model, layer):
 def query_key(model, layer, head, bias=False):
     """W_Q [D d] and W_K [D d] of one head; with bias=True also b_Q [d] and b_K [d].
 
-    Biases that a family does not have are 0.
+    Biases that a family does not have are 0; gains of norms are in (minitx/head_weights.py).
     """
     w = model.layers[layer]
-    d = model.config.d_head
     if w.W_Q is None or w.W_K is None:
         raise ValueError(
             f"layer {layer} has no query and key weights in this checkpoint; "
             f"layers {layers(model)} have"
         )
-    arrays = [w.W_Q, w.W_K]
-    if bias:
-        zeros = np.zeros(w.W_Q.shape[1], w.W_Q.dtype)
-        arrays += [zeros if b is None else b for b in (w.b_Q, w.b_K)]
-    return [x[..., head * d : (head + 1) * d] for x in arrays]
+    kinds = (head_weights.matrices, head_weights.biases) if bias else (head_weights.matrices,)
+    return [kind(w, model.config, letter)[head] for kind in kinds for letter in "QK"]
 
 
 def qk_directions(model):
     """U_Q and U_K of every head: [L H D r] twice."""
-    W_Q, W_K = [], []
-    for layer in range(model.config.n_layers):
-        pairs = [query_key(model, layer, head) for head in range(model.config.n_heads)]
-        W_Q.append([q for q, _ in pairs])
-        W_K.append([k for _, k in pairs])
-    U_Q, _, U_K = factors.svd(np.array(W_Q), np.array(W_K))
+    U_Q, _, U_K = factors.svd(*queries_keys(model, range(model.config.n_layers)))
     return U_Q, U_K
+
+
+def queries_keys(model, numbers):
+    """W_Q and W_K of every head of these layers: [2 L H D d]."""
+    layers = [model.layers[layer] for layer in numbers]
+    sides = [[head_weights.matrices(w, model.config, letter) for w in layers] for letter in "QK"]
+    return np.array(sides)

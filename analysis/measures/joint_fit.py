@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from minitx import forward
+from minitx import forward, head_weights
 from minitx.model import CROSS
 
 from ..maths import joint, stats
@@ -133,7 +133,7 @@ def _layer(model, index, parts, word, settings):
     """Queries, keys and attention of one layer as a Layer, merged into words if these are given."""
     among = settings.among
     q, k, pattern = (x.astype(np.float64) for x in parts)
-    k = np.repeat(k, len(q) // len(k), axis=0)  # heads that share their keys
+    k = head_weights.for_each_head(k, len(q))
     if word is not None:
         pattern, q, k = words.merged(pattern, q, k, word)
     if among != slice(None):

@@ -10,6 +10,8 @@ Order: which of both, then each, with the same functions.
 
 import numpy as np
 
+from minitx import head_weights
+
 from ..contract.registry import NotApplicable
 from ..maths import factors, profiles
 from ..maths import lags as maths
@@ -66,9 +68,12 @@ class Inputs:
 
     def scores(self, layer, of_query, of_key, reach):
         """Sum of the scores at each lag near 0, for every head of a layer: [H R]."""
-        w, H = self.model.layers[layer], self.model.config.n_heads
-        q, k = (of_query @ w.W_Q + w.b_Q * self.bias, of_key @ w.W_K + w.b_K * self.bias)
-        return summed(*(x.reshape(len(x), H, -1).swapaxes(0, 1) for x in (q, k)), reach)
+        w, cfg = self.model.layers[layer], self.model.config
+        sides = []
+        for letter, x in zip("QK", (of_query, of_key)):
+            b = head_weights.biases(w, cfg, letter)[:, None] * self.bias
+            sides.append(x @ head_weights.matrices(w, cfg, letter) + b)
+        return summed(*sides, reach)
 
     def factors(self, layer, head):
         """U_Q, S, U_K of a head: its columns by their singular values."""
@@ -98,8 +103,7 @@ class Turned:
 
         def watch(name, x, layer=None):
             if name in kept:
-                shared = self.model.config.n_heads // x.shape[1]  # heads that share a key
-                kept[name].append(x[0].repeat(shared, axis=0))
+                kept[name].append(head_weights.for_each_head(x[0], self.model.config.n_heads))
             if name == "pattern":
                 attention.append(profiles.profile(x[0], reach))
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from minitx.kernels import matmul_heads
+
 from ..maths import masks
 from . import inputs
 
@@ -87,4 +89,4 @@ def _bare(q, k, scores):
     Padding, which does not even see itself, stays hidden.
     """
     padding = np.isneginf(np.diagonal(scores, axis1=-2, axis2=-1))
-    return np.where(padding[..., None, :], scores, np.matmul(q, k.swapaxes(-1, -2), order="C"))
+    return np.where(padding[..., None, :], scores, matmul_heads(q, k.swapaxes(-1, -2)))

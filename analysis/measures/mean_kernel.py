@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx import distances, forward
+from minitx import distances, forward, head_weights
 from minitx.model import identity
 
 from ..maths import positional_kernel as maths
@@ -94,8 +94,7 @@ def run_alone(model, document, query, key):
 
 def product(q, k, scale):
     """Scores [H T S] of queries [H T d] and keys [G S d], each of which serves H/G heads."""
-    k = np.repeat(k, len(q) // len(k), axis=0)
-    return scale * (q @ k.swapaxes(-1, -2))
+    return scale * (q @ head_weights.for_each_head(k, len(q)).swapaxes(-1, -2))
 
 
 def formula(model, query, key, lags):
@@ -112,7 +111,7 @@ def formula(model, query, key, lags):
     curves = np.zeros((cfg.n_layers, cfg.n_heads, len(lags)))
     for layer in layers:
         if turns and turns[layer]:
-            k = np.repeat(key[layer], cfg.n_heads // len(key[layer]), axis=0)
+            k = head_weights.for_each_head(key[layer], cfg.n_heads)
             scale = cfg.attn_scale(layer) * turns[layer].scale ** 2
             frequencies = turns[layer].frequencies
             curves[layer] += scale * maths.rotary(query[layer], k, frequencies, lags)

@@ -20,6 +20,8 @@ from ..texts import corpus
 from . import by_mechanism, heads, inputs, later_layers, score_moves
 from . import position_parts as reading
 
+USUAL = 4  # bands, or as many as there are
+
 KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction
 WAYS = {  # name -> positions [n D] without, or with, this band of their waves
     "without": maths.without,
@@ -60,7 +62,8 @@ def _by_table(model, run, asked):
     document_set = _documents(model, asked)
     N, places = len(document_set), document_set.ordinary()
     n = document_set.size
-    limits = [*maths.octaves(n, asked.bands), (1, n // 2)]  # the last: all waves
+    bands = asked.bands if asked.bands != USUAL else min(USUAL, maths.most_octaves(n))
+    limits = [*maths.octaves(n, bands), (1, n // 2)]  # the last: all waves
     n_losses = min(asked.losses, N)
     total = reading.total(model, document_set, run, asked.what)
 
@@ -78,7 +81,7 @@ def _by_table(model, run, asked):
 
     sums = run.gather(of_document, document_set, asked.what)
     result = {"T": document_set.T, "n": n, "documents": N, "layers": np.array(layers)}
-    names = [*maths.names(asked.bands), "all waves"]
+    names = [*maths.names(bands), "all waves"]
     result |= {"limits": np.array(limits), "bands": np.array(names)}
     result |= {name: sums[name] / N for name in ("still", "attention", "energy")}
     return result | _loss_results(sums, layers)

@@ -17,13 +17,15 @@ def others(names, model, partial=False):
     """
     folders = [folder for _, folder in settings.others(names)]
     if names in settings.LISTED:
-        own = model.tokenizer.folder.resolve()
-        folders = [folder for folder in folders if folder.resolve() != own]
+        own = model.tokenizer.folder  # None: the model is in memory
+        folders = [x for x in folders if own is None or x.resolve() != own.resolve()]
     return [sides.reader(minitx.load(folder, partial=partial)) for folder in folders]
 
 
 def name(model):
     """Name of a model's folder, or of the hub's repository that it was fetched from."""
+    if model.tokenizer.folder is None:
+        return "in memory"
     folder = model.tokenizer.folder.resolve()
     if folder.parent.name == "snapshots":  # models--OWNER--NAME/snapshots/COMMIT
         return folder.parent.parent.name.split("--")[-1]
@@ -31,5 +33,5 @@ def name(model):
 
 
 def hashes(model):
-    """sha256 of the weight files in one string."""
-    return " ".join(settings.hashes(model.tokenizer.folder).values())
+    """sha256 of the weight files, or of the arrays in memory, in one string."""
+    return " ".join(settings.origin(model)["weights"].values())

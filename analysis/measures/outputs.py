@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 import minitx
+from minitx.heads import of_classes
 
 GUESSES, LENS = 5, 2  # guesses of the last layer, and of each layer
 CLASSIFIERS = "sequence", "image", "taught"  # of a whole text, or a picture
@@ -61,7 +62,7 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
     if model.config.task_head in CLASSIFIERS:
         classes = minitx.logits(model, last[None])[0].astype(np.float64)
         return outputs._replace(classes=scipy.special.softmax(classes))
-    if model.config.picture is not None:  # a vector that is compared with texts
+    if of_classes(model.config.task_head):  # no guess of a word
         return outputs
     p = probabilities(model, last)
     outputs = outputs._replace(guesses=likeliest(p, GUESSES), own=tokens)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.kernels import linear, matmul_heads, softmax_
-from minitx.model import split_heads
+from minitx import head_weights
+from minitx.kernels import matmul_heads, softmax_
 
 from ..running import passes
 from . import inputs
@@ -128,14 +128,12 @@ def alone(model, layers, T):
 
 def queries(model, layer, x):
     """Queries of a layer that reads x [T D]: [1 H T d]."""
-    w = model.layers[layer]
-    return split_heads(linear(x[None], w.W_Q, w.b_Q), model.config)
+    return head_weights.projected(x[None], model.layers[layer], model.config, "Q")
 
 
 def keys(model, layer, x):
-    """Keys of a layer that reads x [T D]: [1 H T d]."""
-    w = model.layers[layer]
-    return split_heads(linear(x[None], w.W_K, w.b_K), model.config)
+    """Keys of a layer that reads x [T D]: [1 G T d]."""
+    return head_weights.projected(x[None], model.layers[layer], model.config, "K")
 
 
 def pattern(model, layer, q, k):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitx.circuits import repeated
 from minitx.circuits.patching import unrelated_pairs
-from minitx.circuits.repeated import RandomTexts
 from minitx.circuits.texts import read_pairs
 from minitx.weights import dates as written
 
@@ -94,9 +94,9 @@ def copied(model, n, seed):
 
     In the corrupt text the next word has changed places with a later one.
     """
-    texts = RandomTexts(model.encoder, n, SAID, np.random.default_rng(seed))
-    said = texts.repeated[:, texts.first : texts.first + SAID]
-    before, after = texts.repeated[:, : texts.first], texts.repeated[:, texts.first + 2 * SAID :]
+    encoder, rng = model.encoder, np.random.default_rng(seed)
+    before, after = (np.tile(x, (n, 1)) for x in repeated.frame(encoder))
+    said = repeated.drawn(repeated.words(encoder), n, SAID, rng)
     order = np.arange(SAID)
     order[[RIGHT, RIGHT + APART]] = RIGHT + APART, RIGHT
     clean, corrupt = (np.hstack([before, words, after]) for words in (said, said[:, order]))

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 import minitx
+from minitx import head_weights
 
 from ..maths import profiles
 from ..measures import decoder_texts, outputs
@@ -136,6 +137,7 @@ def _stacked(trace, name):
 def _heads(trace, prefix=""):
     """q, k, v, total and pattern of all heads."""
     q, k, v, scores, pattern = (_stacked(trace, prefix + name) for name in HEADS)
+    k, v = (head_weights.for_each_head(x, q.shape[1], axis=1) for x in (k, v))
     total = scipy.special.logsumexp(scores, axis=-1)
     return q, k, v, total, pattern
 

@@ -17,6 +17,7 @@ from textwrap import shorten
 
 import numpy as np
 
+from minitx import head_weights
 from minitx.images import n_tokens, names
 
 from ..contract import registry
@@ -422,8 +423,8 @@ def axes(model, w):
     known = _AXES.get(id(w.W_Q))
     if known and known[0]() is w.W_Q and known[1]() is w.W_K:
         return known[2]
-    cfg = model.config
-    U_Q, S, U_K = factors.svd(_by_head(w.W_Q, cfg.n_heads), _by_head(w.W_K, cfg.n_heads))
+    sides = (head_weights.matrices(w, model.config, letter) for letter in "QK")
+    U_Q, S, U_K = factors.svd(*(W.astype(np.float64) for W in sides))
     squares = S * S
     weight = squares / np.maximum(squares.sum(axis=-1, keepdims=True), TINY)
     computed = U_Q[..., :COLUMNS], weight[:, :COLUMNS], U_K[..., :COLUMNS]
@@ -431,11 +432,6 @@ def axes(model, w):
     of_query = weakref.ref(w.W_Q, lambda _: _AXES.pop(number, None))
     _AXES[number] = of_query, weakref.ref(w.W_K), computed
     return computed
-
-
-def _by_head(W, n_heads):
-    """The columns of each head by themselves, in float64: [D H*d] -> [H D d]."""
-    return np.stack(np.split(W.astype(np.float64), n_heads, axis=1))
 
 
 def figures(pattern, states, plane, correlations, c, sees):

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
+from minitx import head_weights
 from minitx.activations import ACTIVATIONS
 from minitx.circuits import attribution
 from minitx.circuits.measure import with_places, with_tokens
-from minitx.circuits.stream import EMBEDDINGS, POINT_OF, Stack, by_head
+from minitx.circuits.stream import EMBEDDINGS, POINT_OF, Stack
 from minitx.circuits.table import NOWHERE
 from minitx.heads import is_pooled
 from minitx.inputs import check_batch
@@ -152,9 +153,9 @@ class Writers:
         values = self.trace[f"{prefix}v", layer][0]
         if self.is_silent(name, layer) or not z.any():  # it is off
             return np.zeros((len(pattern), self.model.config.d_model))
-        group = self.model.config.n_heads // len(values)
-        W_O = by_head(self.stack.arrays(name, layer).W_O, self.model.config.n_heads)[head]
-        taken = pattern[:, None].astype(np.float64) * values[head // group]
+        W_O = head_weights.outputs(self.stack.arrays(name, layer).W_O, self.stack.cfg.n_heads)[head]
+        value = values[head_weights.key_head(self.stack.cfg, head)]
+        taken = pattern[:, None].astype(np.float64) * value
         walk = attribution.Walk(self.stack, self.trace, np.array([column]), column, False)
         start = self.stack.index("write", name, layer)
         return walk.to_end((taken @ W_O)[:, None], start)[:, 0]

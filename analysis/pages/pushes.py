@@ -20,9 +20,9 @@ def check(model):
     """Raise NotApplicable for a model whose guesses are not attributed."""
     head = model.config.task_head
     if model.encoder is not None or head not in HEADS:
-        kind = "an encoder-decoder" if model.encoder is not None else f"the head {head}"
+        kind = "is an encoder-decoder" if model.encoder is not None else f"has the head {head}"
         raise NotApplicable(
-            f"attribution needs one stack that predicts words or classes; this model has {kind}"
+            f"attribution needs one stack that predicts words or classes; this model {kind}"
         )
 
 

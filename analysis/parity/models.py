@@ -74,6 +74,9 @@ def check_alike(a, b):
 def rows_of(model, text, n, most):
     """Token ids of the first n documents of a text, or random ones where there is no tokenizer."""
     reader = sides.reader(model)
+    if reader.config.picture is not None:
+        kind = reader.config.model_type
+        raise ValueError(f"two models are compared on texts, and this one ({kind}) reads pictures")
     most = min(most, reader.config.n_ctx)
     formats.filled(text)
     try:

@@ -28,7 +28,11 @@ def place(number, shape, axes, valid):
     if len(letters) != len(shape):
         text, *others = np.unravel_index(number, shape)
         return {"text": int(text)} | dict(zip(["class"], map(int, others)))
-    token = letters.index("T" if "T" in letters else "S")
+    token = _of_tokens(letters)
+    if token is None:
+        text, *others = np.unravel_index(number, shape)
+        named = [NAMES.get(letter, "row") for letter in letters[1:]]
+        return {"text": int(text)} | dict(zip(named, map(int, others)))
     others = [i for i in range(1, len(shape)) if i != token]
     row, *rest = np.unravel_index(number, (int(valid.sum()), *(shape[i] for i in others)))
     text, of_token = np.argwhere(valid)[row]
@@ -37,11 +41,14 @@ def place(number, shape, axes, valid):
 
 
 def token_axis(x, axes):
-    """The number of an array's axis of tokens; None for logits of a classifier, [B C]."""
+    """The number of an array's axis of tokens; None: of a classifier's logits, a table."""
     letters = axes.split()
-    if x.ndim != len(letters):
-        return None
-    return letters.index("T" if "T" in letters else "S")
+    return _of_tokens(letters) if x.ndim == len(letters) else None
+
+
+def _of_tokens(letters):
+    """The number of the axis of tokens; None where there is none, as in a table of distances."""
+    return next((letters.index(letter) for letter in "TS" if letter in letters), None)
 
 
 def draw(size, n, rng):

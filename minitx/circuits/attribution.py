@@ -9,6 +9,7 @@ the asked pair of tokens, and those that are drawn.
 
 import numpy as np
 
+from .. import head_weights
 from ..arrays import Model
 from ..gradients import classified_token_back, head_back, last_stream
 from ..heads import classified_token, is_pooled
@@ -16,7 +17,7 @@ from ..inputs import Ids, as_target, check_source
 from ..points import name_of, points
 from ..tape import Back
 from .measure import Token, places, token_ids, with_places, with_tokens
-from .stream import EMBEDDINGS, POINT_OF, Stack, Step, by_head
+from .stream import EMBEDDINGS, POINT_OF, Stack, Step
 from .table import NOWHERE, Attribution, Row
 from .texts import check_model, read_texts
 
@@ -258,7 +259,7 @@ class Walk:
         prefix = step.name.removesuffix("head")
         if step.name == "head":
             slope = self.before_norm(Step("norm", "attn_out", layer), slope)
-        W_O = by_head(w.W_O, self.stack.cfg.n_heads)
+        W_O = head_weights.outputs(w.W_O, self.stack.cfg.n_heads)
         rows = []
         if self.by_place:
             by_z = slope[:, None] @ W_O.swapaxes(-1, -2)  # [n H C d]
@@ -281,8 +282,7 @@ class Walk:
         """Parts of heads by key: what each key's value adds, as much as it is looked at."""
         pattern = self.trace[f"{prefix}pattern", layer][0]
         v = self.trace[f"{prefix}v", layer][0]
-        group = len(pattern) // len(v)
-        v = np.repeat(v, group, axis=0)
+        v = head_weights.for_each_head(v, len(pattern))
         by_pattern = by_z @ v.swapaxes(-1, -2)
         return np.einsum("hcs,nhcs->nhs", pattern[:, self.columns], by_pattern)
 

@@ -10,12 +10,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from .. import head_weights
 from ..arrays import Layer, Model
 from ..mapped import require_arrays
 from ..trace import run
 from .repeated import PLACED, RandomTexts
 from .scores import Scores
-from .stream import by_head
 
 Kind = Literal["previous", "next", "first", "itself", "duplicate", "induction", "copying"]
 N_TEXTS = 16
@@ -91,11 +91,9 @@ def copying(model: Model) -> np.ndarray:  # [L H]
 
 
 def _copying_of_layer(w, middle, cfg):  # [D D] -> [H]
-    group = cfg.n_heads // cfg.n_kv
-    W_O = by_head(w.W_O, cfg.n_heads)
-    by_group = by_head(w.W_V.T, cfg.n_kv)  # [G d D]
-    W_V = np.repeat(by_group, group, axis=0)
-    eigenvalues = np.linalg.eigvals(W_O @ middle @ W_V.swapaxes(-1, -2))
+    W_O = head_weights.outputs(w.W_O, cfg.n_heads)
+    W_V = head_weights.matrices(w, cfg, "V")  # [H D d]
+    eigenvalues = np.linalg.eigvals(W_O @ middle @ W_V)
     size = abs(eigenvalues).sum(axis=-1)
     size[size == 0] = np.nan
     return eigenvalues.sum(axis=-1).real / size

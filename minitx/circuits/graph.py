@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Model
+from ..head_weights import columns
 from ..model import CROSS, ENCODER, logits
-from .stream import POINT_OF, Stack, columns, projected, require_sum, stacks
+from .stream import POINT_OF, Stack, projected, require_sum, stacks
 
 
 class Node(NamedTuple):

@@ -50,18 +50,17 @@ class RandomTexts:
 
     def __init__(self, model, n_texts, n_tokens, rng):
         cfg = model.config
-        before, after = _frame(model)
-        self.n = _number(cfg, n_tokens, len(before) + len(after))
+        before, after = frame(model)
+        self.n = _number(cfg, n_tokens, room(model))
         self.first = len(before)
-        words = _words(model)
-        first, second = (_drawn(words, n_texts, self.n, rng) for _ in range(2))
+        first, second = (drawn(words(model), n_texts, self.n, rng) for _ in range(2))
         before = np.tile(before, (n_texts, 1))
         after = np.tile(after, (n_texts, 1))
         self.repeated = np.hstack([before, first, first, after])
         self.others = np.hstack([before, first, second, after])
         self.options = {}
         if model.encoder is not None:
-            source = _drawn(_words(model.encoder), n_texts, self.n, rng)
+            source = drawn(words(model.encoder), n_texts, self.n, rng)
             self.options = {"source": source}
 
     def attention(self, model, repeated):  # -> {kind: [L H]}
@@ -95,23 +94,24 @@ class RandomTexts:
         return attention.mean(axis=1, dtype=np.float64)
 
 
-def _frame(model):
+def frame(model):
     """The ids before and after a text: special tokens, or what a decoder starts with."""
     if model.encoder is not None:
         return np.array([model.config.start_id]), np.array([], int)
     return _special_tokens(model.tokenizer)
 
 
-def _number(cfg, n_tokens, n_special):
+def room(model):
+    """How many tokens the model's longest input holds twice, beside special ones."""
+    return (model.config.n_ctx - sum(map(len, frame(model)))) // 2
+
+
+def _number(cfg, n_tokens, most):
     """How many tokens are repeated. Raises ValueError for more than the model reads."""
-    if not cfg.n_pos:
-        room = max(N_TOKENS, n_tokens or 0)
-    else:
-        room = (cfg.n_ctx - n_special) // 2
-    n = min(N_TOKENS, room) if n_tokens is None else n_tokens
-    if not 2 <= n <= room:
+    n = min(N_TOKENS, most) if n_tokens is None else n_tokens
+    if n < 2 or (cfg.n_pos and n > most):  # without a table of positions more can be read
         text = f"this model reads at most {cfg.n_ctx} tokens"
-        raise ValueError(f"n_tokens is {n}; {text}, so that 2 to {room} can be repeated")
+        raise ValueError(f"n_tokens is {n}; {text}, so that 2 to {most} can be repeated")
     return n
 
 
@@ -132,7 +132,7 @@ def _special_tokens(tokenizer):
     return none, none
 
 
-def _words(model):
+def words(model):
     """All ids but those of padding, start, end, mask and special tokens."""
     cfg = model.config
     left_out = [cfg.pad_id, cfg.start_id, cfg.end_id, cfg.no_position_id]
@@ -144,8 +144,8 @@ def _words(model):
     return np.setdiff1d(words, [i for i in left_out if i is not None])
 
 
-def _drawn(words, n_texts, n, rng):  # -> [B n]
-    """Random words; each at most once in a row, if there are enough."""
-    replaced = n > len(words)
-    rows = [rng.choice(words, n, replace=replaced) for _ in range(n_texts)]
+def drawn(ids, n_texts, n, rng):  # -> [B n]
+    """Random ids; each at most once in a row, if there are enough."""
+    replaced = n > len(ids)
+    rows = [rng.choice(ids, n, replace=replaced) for _ in range(n_texts)]
     return np.array(rows)

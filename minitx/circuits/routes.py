@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..head_weights import outputs
 from ..model import forward, logits
 from .graph import Graph, Node, Place
-from .stream import POINT_OF, by_head, projected
+from .stream import POINT_OF, projected
 
 
 class Reading(NamedTuple):
@@ -101,7 +102,7 @@ class Routes:
         if name == "mlp":
             self.more[place] = more[None]
             return
-        W_O = by_head(stack.arrays(name, key[1]).W_O, stack.cfg.n_heads)
+        W_O = outputs(stack.arrays(name, key[1]).W_O, stack.cfg.n_heads)
         self.more[place] = (more @ W_O).swapaxes(0, 1)
 
 

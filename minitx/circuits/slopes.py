@@ -10,12 +10,13 @@ import numpy as np
 from ..backward import mlp_back
 from ..backward_steps import norm_back
 from ..gradients import measure_back
+from ..head_weights import columns
 from ..kernels import linear
 from ..model import CROSS, ENCODER, split_heads
 from ..points import name_of, points
 from ..positions import turned
 from .graph import Graph
-from .stream import EMBEDDINGS, POINT_OF, columns
+from .stream import EMBEDDINGS, POINT_OF
 
 READ = {"q", "k", "v", f"{CROSS}q", f"{CROSS}k", f"{CROSS}v", "mlp_out"}
 READ |= {f"enc_{name}" for name in ("q", "k", "v", "mlp_out")}

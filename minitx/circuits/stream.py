@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..head_weights import columns
 from ..kernels import linear
 from ..model import CROSS, ENCODER, identity, mlp, norm
 from ..positions import turned
@@ -105,6 +106,11 @@ def require_sum(model):
             f"outputs of attention and MLP are normed before the sum ({model.config.model_type})"
             ", so heads do not add up to the stream; wanted a model without such norms"
         )
+    if model.config.qk_norm_all:
+        raise ValueError(
+            f"queries, and keys, of all heads are normed together ({model.config.model_type}), so "
+            "no head reads the stream by itself; wanted a model without such norms"
+        )
 
 
 def _steps(model, last):
@@ -145,12 +151,6 @@ def stacks(model):  # -> {prefix: Stack}
     return own
 
 
-def by_head(W_O, n_heads):  # [A D] -> [H d D]
-    """The output matrix of each head."""
-    W_O = np.asarray(W_O)
-    return W_O.reshape(n_heads, -1, W_O.shape[1])
-
-
 def projected(stack, name, layer, heads, x, angle):  # [R N T D] -> [N R T d]
     """Queries, keys or values of some heads, each of a stream of its own.
 
@@ -169,8 +169,3 @@ def projected(stack, name, layer, heads, x, angle):  # [R N T D] -> [N R T d]
     if cfg.qk_norm:
         y = norm(f"ln_{letter}", y, w, cfg, identity)
     return y if angle is None else turned(y, angle, cfg.rotary[layer].scale)
-
-
-def columns(head, cfg):
-    """The features of one head."""
-    return slice(head * cfg.d_head, (head + 1) * cfg.d_head)

@@ -72,8 +72,8 @@ def test_the_bundles_positions_end_after_layer_0(bundled):
             "by chance; wanted 22 documents or more",
         ),
         (
-            {"documents": 40, "tokens": 12},
-            "12 components requested for 10 positions and 128 columns",
+            {"documents": 40, "tokens": 12, "components": 11},
+            "--components is 11; wanted 1 to 9",
         ),
     ],
 )

@@ -58,6 +58,7 @@ INSIDE = {
     "minitx.activations": 0,
     "minitx.kernels": 0,
     "minitx.side_by_side": 0,
+    "minitx.head_weights": 1,
     "minitx.config": 0,
     "minitx.heads": 0,
     "minitx.japanese": 0,

@@ -9,6 +9,7 @@ covariance with the score over the keys of a query, divided by the score's varia
 import numpy as np
 
 import minitx
+from minitx import head_weights
 
 from ...contract import Asks, Of, options, register_of_pictures
 from ...drawing import Bar, bars, draw, row
@@ -68,21 +69,16 @@ def _parts(model, tokens, places):
         gain, bias = getattr(arrays, f"{norm}_w"), getattr(arrays, f"{norm}_b")
         parts = [gain * (x - x.mean(axis=-1, keepdims=True)) * scale[:, None] for x in parts]
         parts[2] = parts[2] + bias
-    q = [_by_head(x @ first.W_Q, cfg) for x in parts]
-    if first.b_Q is not None:
-        q[2] = q[2] + _by_head(first.b_Q[None], cfg)
-    k = [_by_head(x @ first.W_K, cfg) for x in parts]  # b_K is the same for all keys
+    W_Q, W_K = (head_weights.matrices(first, cfg, letter) for letter in "QK")
+    q = [x @ W_Q for x in parts]
+    q[2] = q[2] + head_weights.biases(first, cfg, "Q")[:, None]
+    k = [x @ W_K for x in parts]  # b_K is the same for all keys
     return [x[:, places.patches] for x in q], [x[:, places.patches] for x in k]
 
 
 def _points(names):
     """Points of a trace of the first layer."""
     return [name if name.startswith("ln_embed") else (name, 0) for name in names]
-
-
-def _by_head(x, cfg):  # [T A] -> [H T d]
-    """The features of each head."""
-    return x.reshape(len(x), -1, cfg.d_head).swapaxes(0, 1)
 
 
 def _covariances(q, k, shuffled=None):

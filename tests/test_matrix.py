@@ -1,0 +1,245 @@
+"""Every experiment and command on every family and odd shape: an answer, or a sentence why not.
+
+    python tests/test_matrix.py [WORD ...]    all golden folders and shapes, or those with a word
+
+The program runs all cells, draws all figures, and prints how many answer and refuse, with each
+sentence once. The test runs a part of them (PART), and those that have failed (FAILED). Models of
+families are found in tests/golden; odd shapes are made in tools/odd.py.
+"""
+
+import linecache
+import re
+import sys
+import tempfile
+import traceback
+import warnings
+import zlib
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import odd
+import pytest
+
+import minitx
+from minitx import analysis, circuits
+from minitx.analysis import atlas
+from minitx.analysis.contract import registry, sides
+from minitx.analysis.pages import compare
+from minitx.analysis.pages import explore as explore_page
+from minitx.analysis.parity import models as parity
+from minitx.analysis.parity import record
+
+ROOT = Path(__file__).parents[1]
+SENTENCE = re.compile(r"[^\n]{15,450}[\w)'\"%.…=]")
+FEW = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2, "tables": 2}
+FEW |= {"n_pairs": 2, "random": 10, "steps": 2, "texts": 2, "gauge": 2, "rotations": 20, "edges": 3}
+FEW |= {"others": "tiny-induction", "sentence": "w1 w2 w3 w1 w2", "guesses": 2}
+LARGEST = 1e30  # number that a model of such sizes could give: beyond it, one divided by nothing
+PART = 6  # one cell in so many is tried by the test
+FAILED = {  # cells that once ended in NumPy's words, or Python's, or in NaN
+    **dict.fromkeys(
+        ("llama-grouped", "gpt2: grouped keys", "gpt2: one key head"),
+        "components singular-values bases mask-positions mixing projections residual explore",
+    ),
+    **dict.fromkeys(("qwen3-norms", "olmo2-biases", "gemma2-uncapped", "gemma3-all"), "parts"),
+    "gpt2: pruned head": "bases rotation profiles singular-values heads projections compare",
+    "roberta: pruned head": "bases rotation profiles",
+    "gpt2: 40 positions": "heads",
+    "deberta-masked": "verify",
+    "opt-biasless": "sources residual",
+}
+
+
+def run(name, side, model, texts):
+    """An experiment with few documents; its words and its numbers are there."""
+    experiment = registry.of_model(analysis.EXPERIMENTS[name], model)
+    names = {option.name for option in experiment.options}
+    few = FEW | {"documents": max(2, experiment.least_documents)}
+    few |= {"ids": texts} if model.config.picture is None else {"text": texts}
+    if experiment.reads_texts:
+        names |= {"ids"} if model.config.picture is None else {"text"}
+    if model.config.n_ctx > 64 and model.config.picture is None:
+        few["tokens"] = 24
+    if name == "mechanisms":
+        names -= {"others"}
+    given = {key: few[key] for key in few.keys() & names} | ({"side": side} if side else {})
+    result = analysis.run(name, model, **given)
+    assert result.says
+    if __name__ == "__main__":
+        result.figure()
+    return result.arrays
+
+
+def ids_of(model):
+    """What a model reads in one pass: a few ids, one of them the mask, or the rows of a picture."""
+    if model.config.picture is not None:
+        picture = model.config.picture
+        pixels = np.random.default_rng(0).uniform(0, 1, (*picture.size, picture.channels))
+        return model.encode(images=[pixels.astype(np.float32)]).tokens[0]
+    is_masked = model.config.task_head == "masked"
+    return [1, 2, 3, model.config.n_vocab - 1 if is_masked else 1]
+
+
+def with_source(model):
+    """What an encoder-decoder takes beside."""
+    return {} if model.encoder is None else {"source": [2, 3, 4]}
+
+
+def explore(model, texts, attribution=False):
+    """The page of one text, or picture."""
+    text = "w1 w2 w3 w1 w2 w4" if model.config.picture is None else str(next(texts.iterdir()))
+    return {"runs": len(explore_page.runs([(model, "it", text)], attribution=attribution))}
+
+
+def trace(model, texts):
+    """All points, and their cost beforehand."""
+    ids, source = ids_of(model), with_source(model)
+    assert minitx.cost(model, ids, **source) > 0
+    return {str(key): x for key, x in minitx.run(model, ids, **source).items()}
+
+
+def draw_atlas(model, texts):
+    """The atlas of a few sentences, or pictures."""
+    text = f"ids:{texts}" if model.config.picture is None else str(texts)
+    return {"sides": len(atlas.compute(model, text, atlas.How(sentences=3)).sides)}
+
+
+def attribute(model, texts):
+    """The parts of a logit."""
+    table = circuits.logit_attribution(model, ids_of(model), 1, **with_source(model))
+    return {"logits": table.logits, "null": table.null}
+
+
+def compared(model, texts):
+    """Heads of a model beside themselves."""
+    experiment, reader = analysis.EXPERIMENTS["heads"], sides.reader(model)
+    shape = reader.config.n_layers, reader.config.n_heads
+    both = [compare.per_head(experiment, run("heads", "", reader, texts), shape)] * 2
+    measures = compare.differences(experiment, both)
+    return {name: values[2]["change"] for name, values in measures.items()}
+
+
+def verified(model, texts):
+    """A model beside itself."""
+    text = "sample" if model.config.picture else f"ids:{texts}"
+    assert parity.verify(model, model, text, texts=2, tokens=8)[0].agrees
+    return {}
+
+
+def recorded(model, texts):
+    """What the reference library computes of a folder, where it is installed."""
+    return {"n": record.make(odd.folders()["llama-grouped"], texts.parent / "r.safetensors")[1]}
+
+
+COMMANDS = {
+    "explore": explore,
+    "explore --attribution": partial(explore, attribution=True),
+    "trace": trace,
+    "atlas": draw_atlas,
+    "logit attribution": attribute,
+    "compare": compared,
+    "verify": verified,
+    "record": recorded,
+}
+
+
+def asks(model):
+    """{what is asked: function of the Model and its texts}, all that can be asked of a model."""
+    asked = dict(COMMANDS)
+    for name, experiment in analysis.EXPERIMENTS.items():
+        stacks = sides.of(experiment) if model.encoder else [""]
+        for side in stacks:
+            asked[f"{name} {side}".strip()] = partial(run, name, side)
+    return asked
+
+
+def outcome(ask, model, texts):
+    """The sentence with which a question is refused, "" where it is answered; else it raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Glyph")  # a figure's, of bytes that no font has
+        try:
+            arrays = ask(model, texts)
+        except (ValueError, FileNotFoundError) as error:
+            if not is_sentence(error):
+                raise
+            return str(error).replace(str(texts), "TEXTS").replace(str(ROOT), ".")
+    for name, x in {key: np.asarray(x) for key, x in arrays.items()}.items():
+        if x.dtype.kind == "f":
+            assert not np.isnan(x).any(), f"{name} has NaN"
+            largest = abs(x[np.isfinite(x)]).max(initial=0)
+            assert largest < LARGEST, f"{name} is {largest:.0e}"
+    return ""
+
+
+def is_sentence(error):
+    """Whether a `raise` of the project made an error, in one line that has an end."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    is_own = frame.filename.startswith(str(ROOT)) and ".venv" not in frame.filename
+    is_raised = "raise" in linecache.getline(frame.filename, frame.lineno)
+    return is_own and is_raised and bool(SENTENCE.fullmatch(str(error)))
+
+
+def cells(name, folder, is_asked=lambda asked: True):
+    """Yield (what is asked, its sentence, "" or an exception) of a model."""
+    model = odd.model(name)
+    texts = odd.texts(model, Path(folder), n=2 if name == "two documents" else 48)
+    for asked, ask in asks(model).items():
+        if is_asked(asked):
+            try:
+                yield asked, outcome(ask, model, texts)
+            except Exception as error:
+                yield asked, error
+
+
+@pytest.mark.parametrize("name", [*odd.families(), *odd.shapes()])
+def test_every_cell_answers_or_says_why_not(name, tmp_path):
+    failed = FAILED.get(name, "").split()
+
+    def is_asked(asked):
+        return asked in failed or zlib.crc32(f"{name}/{asked}".encode()) % PART == 0
+
+    results = dict(cells(name, tmp_path, is_asked))
+    assert len(results) >= max(1, len(failed))
+    raw = {asked: repr(said) for asked, said in results.items() if isinstance(said, Exception)}
+    assert not raw
+
+
+def test_numpys_words_are_no_sentence():
+    def broadcast(model, texts):
+        return np.zeros(2) + np.zeros(3)
+
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        outcome(broadcast, None, None)
+    with pytest.raises(AssertionError, match="x has NaN"):
+        outcome(lambda *given: {"x": np.array([np.nan])}, None, None)
+
+
+def main(words):
+    """Print the counts and each sentence once; exit code 1 if a cell ends in anything else."""
+    n_answers, n_raw, refused = 0, 0, defaultdict(list)
+    for name in [*odd.folders(), *odd.shapes()]:
+        if words and not any(word in name for word in words):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            for asked, said in cells(name, folder):
+                if isinstance(said, Exception):
+                    n_raw += 1
+                    where = traceback.extract_tb(said.__traceback__)[-1]
+                    print(f"RAW {name}/{asked}: {said!r:.300} {where.filename}:{where.lineno}")
+                elif said:
+                    refused[said].append(f"{name}/{asked}")
+                else:
+                    n_answers += 1
+        sys.stdout.flush()
+    for said, where in sorted(refused.items()):
+        print(f"{len(where):4}  {said}\n      {', '.join(where[:3])}")
+    n = sum(map(len, refused.values()))
+    print(f"{n_answers} answers, {n} refusals in {len(refused)} sentences, {n_raw} raw errors")
+    sys.exit(bool(n_raw))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
