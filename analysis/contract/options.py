@@ -21,6 +21,8 @@ from typing import Annotated, Literal, get_args, get_origin
 
 import numpy as np
 
+from minitx.weights import stories
+
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 ACCEPTED = {  # types that are taken for a kind: NumPy's numbers too, and paths for text
     bool: (bool, np.bool_),
@@ -106,9 +108,10 @@ class Itself:
 Said = Annotated[str, Itself()]
 Pairs = Annotated[
     str,
-    FilesOrPair(but=("names", "dates")),
-    'clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random '
-    "words that occur twice); of an encoder-decoder source=>said in place of clean, or dates",
+    FilesOrPair(but=("names", "dates", *stories.KINDS)),
+    "clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, names, or a kind of "
+    'story such as other, room or agreement ("": random words that occur twice); of an '
+    "encoder-decoder source=>said in place of clean, or dates",
 ]
 Measure = Annotated[str, "right|wrong, two tokens, where the pairs do not say it"]
 Count = Annotated[int, AtLeast(1)]

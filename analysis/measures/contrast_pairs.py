@@ -10,12 +10,15 @@ it stands, spaces included; of an encoder-decoder with what the decoder has said
 Order: pairs, where they come from, what is measured of them. N pairs.
 """
 
+from functools import partial
+
 import numpy as np
 import scipy
 
 from minitx.circuits import repeated
 from minitx.circuits.measure import mask_id, places
 from minitx.circuits.texts import read_pairs, read_texts
+from minitx.weights.stories import KINDS
 
 from ..contract.registry import NotApplicable
 from ..contract.rules import Every, Of, Provided
@@ -28,6 +31,7 @@ N_PAIRS = 24  # that are drawn
 WANTED = "wanted clean|corrupt, or clean|corrupt|right|wrong"
 SAYS = "=>"  # between a source and what the decoder has said of it
 READY = {"names": ready_pairs.names, "dates": ready_pairs.dates}
+READY |= {kind: partial(ready_pairs.stories, kind) for kind in KINDS}
 
 
 def asked(model, name, pairs="", measure="", n=0, seed=0):

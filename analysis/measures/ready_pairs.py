@@ -1,7 +1,8 @@
 """Pairs of texts that are drawn here, each with the right and the wrong token.
 
 `dates`: dates of which a decoder has said the first digits of the year. `names`: which of two
-people is given something. `copied`: random words that a decoder says again. N pairs.
+people is given something. `stories`: a kind of minitx.weights.stories. `copied`: random words that
+a decoder says again. N pairs.
 """
 
 from typing import NamedTuple
@@ -12,12 +13,14 @@ from minitx.circuits import repeated
 from minitx.circuits.patching import unrelated_pairs
 from minitx.circuits.texts import read_pairs
 from minitx.weights import dates as written
+from minitx.weights import stories as of_stories
 
 from ..contract.registry import NotApplicable
 from ..texts import recipients
 
 SAID = 9  # random words
 RIGHT, APART = 4, 3  # places among them: of the right answer, and how far behind the wrong one is
+TRIED = 8  # stories for each that is kept, at most
 YEAR = written.ISO["year"].stop - 1  # the digit that is asked for
 
 
@@ -79,14 +82,40 @@ def names(model, n, seed):
 
     Raises NotApplicable for a model that does not go on from a text, or has too few names.
     """
-    if model.encoder is not None or not model.config.causal:
-        raise NotApplicable("names are prompts for a causal model")
+    _check_continues(model, "names")
     known = recipients.names_of(model.tokenizer)
     if not known:
         raise NotApplicable("this vocabulary has too few names, or initials, of one token")
     prompts = recipients.drawn(known, n, seed)
     clean, corrupt, *answers = (list(column) for column in zip(*prompts))
     return Asked(clean, corrupt, list(zip(*answers)))
+
+
+def stories(kind, model, n, seed):
+    """Stories of a kind, up to the word that is asked for; the corrupt ones tell another.
+
+    Raises NotApplicable for a model that does not go on from a text, or lacks too many words.
+    """
+    _check_continues(model, f"stories of kind {kind}")
+    items = of_stories.draw(kind, TRIED * n, seed)
+    asked = [(item.clean, item.corrupt, item.answers) for item in items]
+    fit = [row for row in asked if _is_whole(model.tokenizer, *row)]
+    if len(fit) < n:
+        text = f"of {len(asked)} stories of kind {kind} this vocabulary has {len(fit)} with answers"
+        raise NotApplicable(f"{text} of one token and texts of equal length; needed {n}")
+    return Asked(*(list(column) for column in zip(*fit[:n])))
+
+
+def _is_whole(tokenizer, clean, corrupt, answers):
+    """Whether answers are tokens, and clean and corrupt texts equally many."""
+    lengths = {len(tokenizer.encode(text, special=False)) for text in (clean, corrupt)}
+    return len(lengths) == 1 and all(recipients.is_token(tokenizer, word) for word in answers)
+
+
+def _check_continues(model, name):
+    """Raise NotApplicable unless a model goes on from a text."""
+    if model.encoder is not None or not model.config.causal:
+        raise NotApplicable(f"{name} are prompts for a causal model")
 
 
 def copied(model, n, seed):

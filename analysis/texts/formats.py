@@ -4,6 +4,7 @@
     dates           400 free-form dates, one a line, on which tiny-bart was not trained
     rows            200 rows of random words with pieces of each said again, one a line, on which
                     tiny-induction was not trained
+    stories         100 lines of short stories from the grammar of weights/stories.py, ten a line
     -               standard input, in one of the layouts of a .txt file
     several words   the text itself, if nothing has this name and it does not end as a file does
     a .txt file     one document per line; or WikiText, where ` = Title = ` begins an article, which

@@ -3,8 +3,8 @@
     When Mary and John went to the shop, John gave a book to
 
 The form is that of Wang et al. 2022: two names, in either order, then one of them again, who gives
-(A B B, or B A B); the sentences are others. Names are of one token; where a vocabulary has too few,
-people have initials.
+(A B B, or B A B); the sentences are others. Names are tokens of their own; where a vocabulary has
+too few, people have initials.
 """
 
 from typing import NamedTuple
@@ -41,12 +41,18 @@ class Prompt(NamedTuple):
 
 
 def names_of(tokenizer):
-    """Names, or initials, that are one token behind a blank; [] where there are too few of both."""
+    """Names, or initials, that are tokens of their own; [] where there are too few of both."""
     for names in (NAMES, INITIALS):
-        whole = [x for x in names if len(tokenizer.encode(f" {x}", special=False)) == 1]
+        whole = [name for name in names if is_token(tokenizer, f" {name}")]
         if len(whole) >= LEAST:
             return whole
     return []
+
+
+def is_token(tokenizer, text):
+    """Whether a text is one token of its own: not one that stands for all unknown words."""
+    ids = tokenizer.encode(text, special=False)
+    return len(ids) == 1 and tokenizer.decode(ids).strip().lower() == text.strip().lower()
 
 
 def drawn(names, n, seed) -> list[Prompt]:

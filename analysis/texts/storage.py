@@ -20,7 +20,7 @@ from . import compression, naming, parquet, remote
 
 SAMPLE = Path(__file__).with_name("sample.txt")
 NAMED = {"sample": SAMPLE}  # texts that come with the project
-NAMED |= {name: SAMPLE.with_name(f"{name}.txt") for name in ("dates", "rows")}
+NAMED |= {name: SAMPLE.with_name(f"{name}.txt") for name in ("dates", "rows", "stories")}
 CLASSES = "neg", "pos"
 TEXT, PARQUET = ".txt", ".parquet"
 LAYOUTS = TEXT, ".csv", ".jsonl", PARQUET  # of which a folder may have files

@@ -7,6 +7,7 @@ train_zoo        one model for each way to tell positions; zoo_measure, zoo_card
 train_dates      tiny-bart, on dates
 train_recurrent  the recurrent copiers
 train_induction  tiny-induction, on repeated rows
+train_stories    tiny-stories, on stories of a grammar
 train_vit        tiny-vit, on pictures that it draws
 train_history    a training with its snapshots, and measures of others
 """
