@@ -16,6 +16,7 @@ from .files import listing, read_config, read_json, read_tensors
 from .heads import HEADS, OF_PICTURES, of_classes
 from .held_heads import with_head
 from .joined import joined
+from .labels import fitting
 from .memory import keep_freed_memory
 from .positions import sinusoids
 
@@ -141,6 +142,7 @@ def read_stack(stored, config, family, head=None):
         table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
         layers.append(Layer(index=i, **take(table, prefix=prefix), **cross))
     head = _head_weights(config, family, stored, body["W_E"])
+    config = replace(config, labels=fitting(config, head.get("W_U")))
     return Model(config, Weights(**body | head), tuple(layers))
 
 
@@ -220,7 +222,7 @@ class Stored:
             array = array[0]  # BART's bias of the logits is [1 V]
         sizes = sizes_of(config) | self.n_classes
         if "C" in axes:
-            n_classes = HEADS[config.task_head].n_classes or array.shape[-1]
+            n_classes = len(HEADS[config.task_head].classes) or array.shape[-1]
             self.n_classes.setdefault("C", n_classes)
             sizes |= self.n_classes
         wanted = tuple(sizes[axis] for axis in axes)

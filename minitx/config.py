@@ -86,6 +86,7 @@ class Config(show.Shown):
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # a name in heads.py, such as "masked"; known from the tensors
+    labels: tuple[str, ...] = ()  # of the head's classes; (): they have numbers
     no_head: str = ""  # why a head that the file holds is not read
     mean_pooled: bool = False  # a head for a whole text reads the mean of its tokens
     head_reads: tuple[str, ...] = ()  # what a head for a picture reads, of heads.READS; (): class

@@ -16,7 +16,7 @@ class Head(NamedTuple):
     axes: str  # of its logits: V scores over the vocabulary, C over classes
     meaning: str
     saved_from: str = ""  # how classes of the reference library that hold it end
-    n_classes: int | None = None  # where it is always the same
+    classes: tuple[str, ...] = ()  # their names where they are always the same
 
     @property
     def of_classes(self):
@@ -34,17 +34,26 @@ HEADS = {
     "causal": Head("B T V", "the word after each token"),
     "sequence": Head("B C", "the class of the text", "ForSequenceClassification"),
     "token": Head("B T C", "the class of each token", "ForTokenClassification"),
-    "question": Head("B T C", "start and end of the answer", "ForQuestionAnswering", 2),
-    "next_sentence": Head(
-        "B C", "whether text two follows text one: yes, no", "ForNextSentencePrediction", 2
+    "question": Head(
+        "B T C", "start and end of the answer", "ForQuestionAnswering", ("start", "end")
     ),
-    "choice": Head("B C", "how well a text fits; each row is a choice", "ForMultipleChoice", 1),
+    "next_sentence": Head(
+        "B C",
+        "whether text two follows text one",
+        "ForNextSentencePrediction",
+        ("follows", "does not follow"),
+    ),
+    "choice": Head(
+        "B C", "how well a text fits; each row is a choice", "ForMultipleChoice", ("fit",)
+    ),
     "image": Head("B C", "the class of the picture", "ForImageClassification"),
     "taught": Head(
         "B C", "the same, mean of two classifiers (DeiT)", "ForImageClassificationWithTeacher"
     ),
     "projection": Head("B C", "the vector that is compared with a text's (CLIP)", "WithProjection"),
-    "replaced": Head("B T C", "whether each token was put in another's place", "ForPreTraining", 1),
+    "replaced": Head(
+        "B T C", "whether each token was put in another's place", "ForPreTraining", ("replaced",)
+    ),
 }
 
 

@@ -69,6 +69,8 @@ def model(model):
     if cfg.encoder is not None:
         sizes = f"{cfg.encoder.n_layers} layers of {cfg.encoder.n_heads} heads"
         lines.append(f"among them those of its encoder, model.encoder: {sizes}")
+    if cfg.labels:
+        lines.append(f"classes ({len(cfg.labels)}): {_first(cfg.labels)}")
     if stays_in_file(model):
         lines.append("matrices stay in the file and are read when they are used")
     for what, names in (("missing", model.missing), ("not read", model.unused)):

@@ -8,6 +8,9 @@ import numpy as np
 
 import minitx
 from minitx import weights
+from minitx.circuits.measure import with_places
+from minitx.heads import is_pooled, of_classes
+from minitx.labels import predicted
 
 from ..machine.files import writable, write
 from ..machine.language import filled, translated
@@ -52,6 +55,7 @@ def run(arguments):
         print(filled("{n} tokens of the source: {pieces}", **source))
     print()
     print_points(trace)
+    print_classes(model, trace)
     sizes = {"size": trace.nbytes / 1e6, "estimate": estimate / 1e6}
     print("\n" + filled(RECORDED, seconds=seconds, **sizes))
     if arguments.save:
@@ -84,6 +88,32 @@ def print_points(trace):
         _, encoder, of_encoder = meaning.rpartition("encoder: ")
         what = translated(encoder) + translated(of_encoder)
         print(f"{name:16} {axes:9} {shape:18} {numbers}  {what}")
+
+
+MOST = 20  # classes that are listed
+
+
+def print_classes(model, trace):
+    """Classes and their logits: of a text the largest first, of an answer the likeliest tokens.
+
+    Of each token the class with the largest logit.
+    """
+    if "logits" not in trace or not of_classes(model.config.task_head):
+        return
+    y = with_places(trace["logits"])[0]  # [T C]
+    names = predicted(model, range(y.shape[1]))
+    if is_pooled(model.config.task_head):
+        order = np.argsort(-y[0], kind="stable")[:MOST]
+        cells = [(0, c, names[c]) for c in order]
+    else:
+        labels = model.tokenizer.pieces(trace.tokens[0])
+        best = [*enumerate(y.argmax(axis=1))]
+        if model.config.task_head == "question":
+            best = [(t, c) for c, t in enumerate(y.argmax(axis=0))]
+        cells = [(t, c, f"{t:4} {labels[t]}: {names[c]}") for t, c in best]
+    print()
+    for t, c, name in cells:
+        print(f"{y[t, c]:10.4f}  {name}")
 
 
 def point(name):

@@ -5,21 +5,25 @@ the biases write to the stream; each head's part is the sum over the places that
 H heads, T places, C components, n drawn pairs of tokens.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from minitx import circuits
+from minitx.circuits.measure import places, token_id, with_places
 from minitx.circuits.texts import read_texts
+from minitx.heads import is_pooled, of_classes
 
-from ..contract import Asks, Of, options, register
+from ..contract import Asks, NotApplicable, Of, options, register
 from ..drawing import Bar, When, bars, beside, column, draw, row
 from ..drawing.maps import Map, Scale, maps
 from ..machine.language import filled
 from ..maths import nulls
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
+from ..measures import outputs
 from ..running.stream import UNSAVED
+from ..texts import corpus
 
 MOST = 0.5  # share from which one component is said to write most
 EXACT = 1e-3  # logits that the sum of all parts may lack
@@ -27,6 +31,12 @@ COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
 SHOWN = 14  # components, and heads by place
 LONG = 40  # places that are drawn
+Position = Annotated[
+    int,
+    options.AtLeast(-1),
+    "position of the logits, counted from 0 (-1: where the text asks for a word, or where the "
+    "class is likeliest)",
+]
 
 
 def attribute(
@@ -36,22 +46,24 @@ def attribute(
     prompt: options.Said = "",
     target: str = "",
     other: str = "",
+    position: Position = -1,
     seed: options.Seed = 0,
 ):
     """What each head, layer and place adds to a logit, or to a difference of two.
 
     prompt: a text; of a masked model with its mask, of an encoder-decoder source=>said ("": random
     words that occur twice)
-    target: the token whose logit is decomposed, verbatim, spaces included ("": the most likely one)
-    other: the token whose logit is subtracted ("": none)
+    target: the token whose logit is decomposed, verbatim, spaces included, or the label of a class
+        ("": the most likely one)
+    other: the token, or class, whose logit is subtracted ("": none)
     seed: seed of the drawn tokens, and of random words
     """
-    questions.check(model, "attribute")
-    asked = _given(model, prompt, target, other, seed)
-    text, prefix, target, other = asked
-    tokens = (target,) if other is None else (target, other)
-    how = {} if prefix is None else {"prefix": prefix}
-    table = circuits.logit_attribution(model, text, *tokens, by_place=True, seed=seed, **how)
+    asked = _given(model, prompt, target, other, position, seed)
+    text, prefix, target, other, place = asked
+    named = [target] if other is None else [target, other]
+    how = {"place": place} if prefix is None else {"prefix": prefix, "place": place}
+    table = circuits.logit_attribution(model, text, *named, by_place=True, seed=seed, **how)
+    _check_drawn(table, outputs.predicted(model, named))
     result = _by_component(table) | {"logit": table.logit, "gap": table.gap}
     result |= _largest(result)
     pieces = questions.read_by_heads(model, text, prefix)
@@ -64,8 +76,7 @@ def attribute(
             result[f"{name}_places"] = of_places
             result[f"{name}_pieces"] = pieces[part]
     del result["drawn"]
-    result["target"] = _piece(model, target)
-    return result if other is None else result | {"other": _piece(model, other)}
+    return result | dict(zip(("target", "other"), outputs.predicted(model, named)))
 
 
 class Given(NamedTuple):
@@ -75,31 +86,63 @@ class Given(NamedTuple):
     prefix: object  # what its decoder has said; None in a single stack
     target: object
     other: object  # None: nothing is taken off
+    place: int  # whose logits they are
 
 
-def _given(model, prompt, target, other, seed):
-    """The text, what was said, the target, and the other token or None."""
-    if not prompt:
-        if target or other:
-            raise ValueError(f"target is {target!r}, but there is no prompt; wanted a prompt, too")
-        asked = questions.repeats(model, 1, seed)
-        prefix = None if asked.prefix is None else asked.prefix[0]
-        return Given(asked.clean[0], prefix, *asked.answers[0])
-    text, prefix = prompt, None
-    if model.encoder is not None:
-        text, prefix = questions.said_of(prompt)
-    return Given(text, prefix, target or _likeliest(model, text, prefix), other or None)
+def _given(model, prompt, target, other, position, seed):
+    """What the options ask; by default the likeliest token, or class, where the text asks for one.
 
-
-def _likeliest(model, text, prefix):
-    """The id with the largest logit at the last place, or at the mask."""
-    place = questions.place(model, text, prefix)
+    Raises NotApplicable for a model that has no logits of a text.
+    """
+    _check(model)
+    text, prefix, *tokens = _asked(model, prompt, target, other, seed)
     inputs = read_texts(model, text, prefix)
-    return int(inputs.run(model, "logits")["logits"][0, place].argmax())
+    y = with_places(inputs.run(model, "logits")["logits"])[0]  # [T V]
+    if position >= len(y):
+        raise ValueError(f"position is {position}; the logits are at 0 to {len(y) - 1}")
+    ids = [None if token is None else token_id(model, token) for token in tokens]
+    column = position if position >= 0 else _column(model, inputs, y, ids[0])
+    best = int(y[column].argmax())
+    return Given(text, prefix, best if ids[0] is None else ids[0], ids[1], column)
 
 
-def _piece(model, token):
-    return token if isinstance(token, str) else str(questions.pieces(model, [token])[0])
+def _check(model):
+    """Raise NotApplicable for a model without logits of a text."""
+    cfg = model.config
+    if cfg.task_head in (None, "projection") or cfg.picture is not None:
+        kind = "pictures" if cfg.picture is not None else f"texts, with the head {cfg.task_head}"
+        raise NotApplicable(f"attribute needs logits of a text; this model reads {kind}")
+    if not of_classes(cfg.task_head):
+        questions.check(model, "attribute")
+
+
+def _check_drawn(table, named):
+    """Raise NotApplicable where a head has no classes to draw but those that are asked for."""
+    if not abs(table.drawn).sum():
+        asked = " and ".join(map(repr, named))
+        raise NotApplicable(f"chance draws other classes, and there is none beside {asked}")
+
+
+def _asked(model, prompt, target, other, seed):
+    """The text, what was said, the target or None, and the other token or None."""
+    if prompt:
+        text, prefix = (prompt, None) if model.encoder is None else questions.said_of(prompt)
+        return text, prefix, target or None, other or None
+    if target or other:
+        raise ValueError(f"target is {target!r}, but there is no prompt; wanted a prompt, too")
+    if of_classes(model.config.task_head):
+        return corpus.SENTENCE, None, None, None
+    asked = questions.repeats(model, 1, seed)
+    prefix = None if asked.prefix is None else asked.prefix[0]
+    return asked.clean[0], prefix, *asked.answers[0]
+
+
+def _column(model, inputs, y, target):
+    """Where the text asks for a word; of a class of each token, where its logit is largest."""
+    head = model.config.task_head
+    if not of_classes(head) or is_pooled(head):
+        return int(places(model, inputs)[0])
+    return int((y.max(axis=1) if target is None else y[:, target]).argmax())
 
 
 def _by_component(table):

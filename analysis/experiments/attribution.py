@@ -15,14 +15,13 @@ from ..contract import Asks, Every, NotApplicable, Of, options, register
 from ..drawing import Bar, Part, bars, column, draw, row
 from ..machine.language import filled
 from ..maths import nulls, stats
-from ..measures import attributions, document_features
+from ..measures import attributions, document_features, outputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
 WAYS = "integrated", "times_input"
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
-A_CLASS = "a class"
 SHOWN = {  # three ways to tell what a part is worth: what they are called, their colours
     "integrated": ("integrated gradients", draw.VERMILION),
     "times_input": ("gradient × input", draw.SKY),
@@ -64,13 +63,10 @@ def attribution(
     result["error"] = sums["error"].max()
     first = attributions.likeliest(model, document_set.first()[0])
     result["pieces"] = np.array(corpus.labels(model, first.tokens))
-    result["what"] = A_CLASS
-    if model.config.task_head in HEARD:
-        result["what"] = corpus.labels(model, np.array([first.what]))[0]
+    [result["what"]] = outputs.predicted(model, [first.what])
     return result | _agreement(result, seed)
 
 
-HEARD = "masked", "causal"
 ROWS = "integrated", "times_input", "ablated", "random"
 
 
@@ -125,10 +121,8 @@ def _correlation(a, b):
 
 
 def of_what(r):
-    """The label of the bars: a piece that is predicted is quoted, a class is not."""
-    what = str(r["what"])
-    what = what if what == A_CLASS else f"“{what}”"
-    return filled("nats of the log-probability of {what}", what=what)
+    """The label of the bars."""
+    return filled("nats of the log-probability of {what}", what=f"“{r['what']}”")
 
 
 def _draw_heads(figure, r):

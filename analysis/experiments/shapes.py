@@ -16,6 +16,7 @@ import scipy
 from minitx import POINTS
 from minitx import run as run_model
 from minitx.heads import axes_of_logits, is_pooled, of_classes
+from minitx.labels import predicted
 from minitx.model import CROSS, ENCODER
 
 from ..contract import Asks, NotApplicable, Of, options, register
@@ -263,9 +264,7 @@ def _likeliest(model, probabilities, last):
     """The largest probability of one row [.. V], that of the last piece of the sentence."""
     row = probabilities[min(last, len(probabilities) - 1)]
     best = int(row.argmax())
-    name = f"class {best}"
-    if not of_classes(model.config.task_head):
-        [name] = model.tokenizer.pieces([best])
+    [name] = predicted(model, [best])
     rows = {"row_sum": row.sum(), "likeliest": np.array(name)}
     return rows | {"probability": row[best], "probability_null": 1 / len(row)}
 

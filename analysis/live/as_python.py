@@ -7,6 +7,7 @@ model, tokens, edits, trace.
 from typing import NamedTuple
 
 from minitx import Model
+from minitx.heads import of_classes
 from minitx.sampling import Sampling
 
 from ..measures import decoder_texts, losses, outputs
@@ -128,8 +129,7 @@ def _guess(given, is_changed):
     row = "[0]" if given.is_of_text else f"[0, {given.place}]"
     yield f'p = softmax(trace["logits"]{row}.astype(float))'
     yield f"best = p.argsort()[::-1][:{outputs.GUESSES}]"
-    names = "best" if given.is_of_text else "model.tokenizer.pieces(best)"
-    yield f"names = {names}"
+    yield f"names = {_names(given.model.config)}"
     if not is_changed:
         yield "for name, x in zip(names, p[best]):"
         yield '    print(f"guess {name!r}: {x:.1%}")'
@@ -138,6 +138,13 @@ def _guess(given, is_changed):
     yield f'before = softmax(as_is["logits"]{row}.astype(float))'
     yield "for name, x, y in zip(names, before[best], p[best]):"
     yield '    print(f"guess {name!r}: as is {x:.1%}, changed {y:.1%}, difference {y - x:+.1%}")'
+
+
+def _names(cfg):
+    """What the best guesses are called: pieces, labels of classes, or their numbers."""
+    if not of_classes(cfg.task_head):
+        return "model.tokenizer.pieces(best)"
+    return "[model.config.labels[i] for i in best]" if cfg.labels else "best"
 
 
 def _reading(given):

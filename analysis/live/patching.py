@@ -12,8 +12,8 @@ import numpy as np
 import minitx
 from minitx import circuits
 from minitx.circuits.measure import mask_id, with_places
-from minitx.heads import is_pooled
 from minitx.kernels import softmax_
+from minitx.labels import predicted
 
 from ..measures import outputs
 from ..pages.packing import TINY
@@ -166,12 +166,13 @@ def _way(effects, null, is_by_head):
 
 
 def _named(model, ids):
-    """Tokens as pieces, classes by number."""
-    if is_pooled(model.config.task_head):
-        return [f"class {i}" for i in ids]
-    return _pieces(model, ids)
+    """Pieces of predicted tokens, or names of classes."""
+    return _visible(predicted(model, np.asarray(ids)))
 
 
 def _pieces(model, ids):
-    pieces = model.tokenizer.pieces(np.asarray(ids))
+    return _visible(model.tokenizer.pieces(np.asarray(ids)))
+
+
+def _visible(pieces):
     return [piece.translate(BLANKS) or "∅" for piece in pieces]

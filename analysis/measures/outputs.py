@@ -11,10 +11,13 @@ import numpy as np
 import scipy
 
 import minitx
-from minitx.heads import of_classes
+from minitx import labels
+from minitx.heads import is_pooled, of_classes
+
+from ..texts import corpus
 
 GUESSES, LENS = 5, 2  # guesses of the last layer, and of each layer
-CLASSIFIERS = "sequence", "image", "taught"  # of a whole text, or a picture
+CLASSIFIERS = "sequence", "next_sentence", "image", "taught"  # of a whole text, or a picture
 WRITERS = "attn_out", "cross_out", "mlp_out"
 
 
@@ -47,7 +50,7 @@ def points(model, prefix=""):
 
 
 def of_trace(model, trace, tokens, prefix="", lens=True):
-    """Outputs from a trace of `points`.
+    """Outputs from a trace of `points`; a head for the class of each token guesses classes.
 
     tokens: ids [T] of what the text has where the model guesses, -1 for none. lens: whether there
     are guesses by layer.
@@ -62,9 +65,11 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
     if model.config.task_head in CLASSIFIERS:
         classes = minitx.logits(model, last[None])[0].astype(np.float64)
         return outputs._replace(classes=scipy.special.softmax(classes))
-    if of_classes(model.config.task_head):  # no guess of a word
+    if is_pooled(model.config.task_head):  # a fit, or a vector that is compared with others
         return outputs
     p = probabilities(model, last)
+    if of_classes(model.config.task_head):
+        tokens = np.full(len(p), -1)
     outputs = outputs._replace(guesses=likeliest(p, GUESSES), own=tokens)
     outputs = outputs._replace(actual=of_tokens(p, tokens))
     return outputs._replace(lens=by_layer(model, stream[:-1], p)) if lens else outputs
@@ -76,8 +81,15 @@ def _length(x):
 
 
 def probabilities(model, x):
-    """Of every token of the vocabulary: the stream as the task head reads it [T D] -> [T V]."""
-    return scipy.special.softmax(minitx.logits(model, x[None])[0].astype(np.float64), axis=-1)
+    """Of every token of the vocabulary: the stream as the task head reads it [T D] -> [T V].
+
+    Of a head for classes [T C]: one of them at each token; the start and the end of an answer are
+    each at one of the tokens, and each token is replaced or not.
+    """
+    y = minitx.logits(model, x[None])[0].astype(np.float64)
+    if model.config.task_head == "replaced":
+        return scipy.special.expit(y)
+    return scipy.special.softmax(y, axis=0 if model.config.task_head == "question" else -1)
 
 
 def likeliest(p, n):
@@ -108,3 +120,10 @@ def by_layer(model, stream, p):
 def following(tokens: np.ndarray) -> Any:
     """The token behind each, -1 behind the last: [T] -> [T]."""
     return np.append(tokens[1:], -1)
+
+
+def predicted(model, ids):
+    """A readable label for each of these predicted tokens, or the name of each class."""
+    if of_classes(model.config.task_head):
+        return labels.predicted(model, ids)
+    return corpus.labels(model, np.asarray(ids))

@@ -19,6 +19,7 @@ import numpy as np
 
 from minitx import head_weights
 from minitx.images import n_tokens, names
+from minitx.labels import predicted
 
 from ..contract import registry
 from ..machine import files, language
@@ -266,14 +267,13 @@ def of_outputs(look, word):
     content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
     if outputs.classes is not None:
         content["classes"] = outputs.classes.round(5).tolist()
-        if look.model.config.picture is not None:
-            content["names"] = of_pictures.classes(look.model, len(outputs.classes))
+        content["names"] = [*look.model.config.labels] or None
     if outputs.guesses is None:
         return content
     guesses = {"guesses": outputs.guesses, "lens": outputs.lens}
     guesses = {name: given for name, given in guesses.items() if given is not None}
     ids = np.unique(np.concatenate([given.ids.ravel() for given in guesses.values()]))
-    content["pieces"] = _visible(tokenizer.pieces(ids))
+    content["pieces"] = _visible(predicted(look.model, ids))
     for name, given in guesses.items():
         numbers = np.searchsorted(ids, given.ids)
         content[name] = {"pieces": numbers.ravel().tolist(), "p": pack(given.probabilities, 0)}

@@ -1,4 +1,4 @@
-"""Pictures on a page: which one is shown, its patches, and the names of its classes.
+"""Pictures on a page: which one is shown, and its patches.
 
 T tokens, V numbers of a token, h, w: height and width in pixels, C channels.
 """
@@ -6,14 +6,12 @@ T tokens, V numbers of a token, h, w: height and width in pixels, C channels.
 import base64
 import re
 
-from minitx.files import read_json
 from minitx.weights import shapes
 
 from ..measures import pictures
 
 DRAWN = re.compile(r"sample(?::(\d{1,9}))?")
 WANTED = "sample, or sample:N for the N-th picture that a program draws"
-MOST_CLASSES, LONGEST = 10_000, 80  # names that are shown, and their letters
 
 
 def tokens_of(model, given):
@@ -48,12 +46,3 @@ def facts(model, tokens):
     numbers = picture.channels * picture.height * picture.width
     grid = {"rows": picture.rows, "columns": picture.columns, "first": picture.specials}
     return grid | {"width": width, "height": height, "numbers": numbers, "pixels": pixels}
-
-
-def classes(model, n):
-    """Names of n classes, by config.json's id2label; None where it does not name each."""
-    names = read_json(model.preprocessor.folder / "config.json").get("id2label")
-    if not isinstance(names, dict) or n > MOST_CLASSES:
-        return None
-    named = [names.get(str(i)) for i in range(n)]
-    return [name[:LONGEST] for name in named] if all(isinstance(x, str) for x in named) else None

@@ -6,6 +6,8 @@ place (attributions.py). T tokens, L layers, H heads, W ways.
 
 import numpy as np
 
+from minitx.labels import predicted
+
 from ..contract.registry import NotApplicable
 from ..measures import attributions, document_features
 from .packing import pack
@@ -38,7 +40,8 @@ def of_text(model, tokens, types=None):
     absent = model.weights.W_E.mean(axis=0)
     by_tokens = [attributions.of_tokens(each, wanted, absent) for each in (model, noise)]
     by_heads = [attributions.of_heads(each, wanted) for each in (model, noise)]
-    content = {"place": wanted.place, "what": _what(model, wanted)}
+    [what] = predicted(model, [wanted.what])
+    content = {"place": wanted.place, "what": what.translate(BLANKS)}
     content["hidden"] = bool(wanted.tokens[wanted.place] != tokens[wanted.place])
     content["gap"] = [float(max(a.error, b.error)) for a, b in zip(by_tokens, by_heads)]
     for name, parts in (("tokens", by_tokens), ("heads", by_heads)):
@@ -49,10 +52,3 @@ def of_text(model, tokens, types=None):
 def _stacked(parts):
     """All ways of both models: [2 W ...]."""
     return np.array([[getattr(each, way) for way in WAYS] for each in parts])
-
-
-def _what(model, wanted):
-    """The piece that is guessed, or the class."""
-    if model.config.task_head in ("sequence", "next_sentence"):
-        return f"class {wanted.what}"
-    return model.tokenizer.pieces(np.array([wanted.what]))[0].translate(BLANKS)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Weights
-from ..heads import is_pooled
+from ..heads import is_pooled, of_classes
 from ..inputs import whole_numbers
+from ..labels import class_number
 
 Token = str | int  # a text that is one token, or its id
 Pair = tuple[Token, Token | None]
@@ -171,9 +172,14 @@ def token_ids(model, tokens) -> np.ndarray:
 
 
 def token_id(model, token) -> int:
-    """An id as it is; of a text its one token. Raises ValueError if it is several tokens."""
+    """An id as it is; of a text its one token. Raises ValueError if it is several tokens.
+
+    Of a head for classes an id is the number of a class, a text its name: its label, or "class 0".
+    """
     if not isinstance(token, str):
         return token
+    if of_classes(model.config.task_head):
+        return class_number(model, token)
     ids = model.tokenizer.encode(token, special=False)
     if len(ids) != 1:
         pieces = model.tokenizer.pieces(ids)
@@ -203,8 +209,11 @@ def places(model, inputs, place=None) -> np.ndarray:  # -> [N]
 
 def _masked_places(model, tokens):
     """The column of each text's mask. Raises ValueError unless there is exactly one."""
+    head = model.config.task_head
+    if of_classes(head):
+        raise ValueError(f"the head {head!r} has logits at every token; wanted place=, one of them")
     is_mask = np.zeros(tokens.shape, bool)
-    if model.config.task_head == "masked":
+    if head == "masked":
         is_mask = tokens == mask_id(model.tokenizer)
     for i, n in enumerate(is_mask.sum(axis=1)):
         if n != 1:

@@ -5,6 +5,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 
 from ..config import Config
 from ..files import one_line
+from ..labels import labels_of
 from . import (
     bart,
     bert,
@@ -137,6 +138,7 @@ def _stack(raw, family, **values):
     values |= {
         "model_type": raw["model_type"],
         "architecture": _architecture(raw),
+        "labels": labels_of(raw),
     }
     for field, key in (COMMON | family.config).items():
         values[field] = _value(raw, key)

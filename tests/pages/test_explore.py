@@ -26,7 +26,7 @@ from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
 from minitx.analysis.measures import inputs
-from minitx.analysis.pages import attention, explore, of_pictures, packing
+from minitx.analysis.pages import attention, explore, packing
 from minitx.weights import shapes
 
 SENTENCE = "The brown capybara is sleeping now."
@@ -664,21 +664,6 @@ def test_two_pictures_stand_side_by_side():
     runs = all_data(minitx.explore("tiny-vit", "sample", beside="sample:1").html)["runs"]
     assert [run["name"] for run in runs] == ["sample", "sample:1"]
     assert runs[0]["picture"]["pixels"] != runs[1]["picture"]["pixels"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [None, ["a"], {"0": "a"}, {"0": "a", "1": 2}, {"0": "</script>", "1": "b" * 999}],
-)
-def test_names_of_classes_are_texts_for_every_class_or_left_out(names, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"id2label": names}), encoding="utf-8")
-    model = SimpleNamespace(preprocessor=SimpleNamespace(folder=tmp_path))
-    wanted = (
-        ["</script>", "b" * of_pictures.LONGEST]
-        if isinstance(names, dict) and len(names["0"]) > 1
-        else None
-    )
-    assert of_pictures.classes(model, 2) == wanted
 
 
 # two texts that a model reads together

@@ -3142,7 +3142,7 @@ BREAKS = [
     Break(
         "an answer has any number of ends",
         CHECKPOINT,
-        "HEADS[config.task_head].n_classes or array.shape[-1]",
+        "len(HEADS[config.task_head].classes) or array.shape[-1]",
         "array.shape[-1]",
     ),
     Break(

@@ -77,6 +77,7 @@ INSIDE = {
     "minitx.tokenizer_settings": 1,
     "minitx.files": 1,
     "minitx.families": 1,
+    "minitx.labels": 1,
     "minitx.checkpoint": 1,
     "minitx.finite": 1,
     "minitx.in_memory": 1,

@@ -47,7 +47,7 @@ function changedRow(piece, [before, after], most) {
 }
 
 function lead(n) {
-  const where = isCausal() ? say("behind") : say("at");
+  const where = !made.classes && isCausal() && isOfWords() ? say("behind") : say("at");
   const textContent = data.picture ? say("The classes of the picture")
     : made.classes ? say("The classes of the text") : say`Likeliest ${where} “${made.labels[n]}” (${n})`;
   return make("p", {className: "lead", textContent});
@@ -92,7 +92,7 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   const runs = outputs.map(of => [of, partners(of.labels, made.labels)]);
   const names = isDifference() ? page.runs.map(run => say(run.name)) : [say("best guess")];
   const each = names.map(name => [name, 2]), first = [say("token"), 1];  // of a difference the change comes first: a telephone shows it, too
-  const columns = isDifference() ? [first, [say`${inText}: change`, 2], ...each] : [first, ...each, [inText, 2]];
+  const columns = isDifference() ? [first, [say`${inText}: change`, 2], ...each] : [first, ...each, ...(isOfWords() ? [[inText, 2]] : [])];
   head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
   const told = toldRows(runs), isAll = state.rows === "all" || made.labels.length - told.length < FEW;
   const numbers = isAll ? d3.range(made.labels.length) : told;
@@ -154,7 +154,7 @@ function guessRow(n, runs) {  // runs: [[run, the numbers of these tokens in its
     const {piece, p} = place < 0 ? {piece: "–"} : guessesAt(place, run.guesses, run.pieces)[0];
     row.append(cell(piece, piece === own ? "right" : ""), cell(place < 0 ? "" : percent(p)));
   }
-  if (!isDifference()) row.append(ofText, cell(own === null ? "" : actualAt(...there[0], own)));
+  if (!isDifference() && isOfWords()) row.append(ofText, cell(own === null ? "" : actualAt(...there[0], own)));
   row.setAttribute("aria-selected", isChosenToken(n));
   row.classList.toggle("shown", state.token === null && n === shownToken());
   row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;

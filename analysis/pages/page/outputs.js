@@ -13,6 +13,8 @@ const placed = () => isThere("guesses") && !data.picture ? guessPlace() : null; 
 const isMask = label => /^(<mask>|\[MASK\])$/.test(label);
 const isItself = () => !isCausal() && !made.classes && !isMask(made.labels[shownToken()]);  // the guess is of a token that the model sees
 
+const isOfWords = () => made.own.some(own => own !== null);  // guesses are of tokens, not of their classes
+
 // classes of a whole text, in their order: {piece, p, guess: the rank by which the state names it}
 function classGuesses() {
   const ranks = d3.rank(made.classes, p => -p);

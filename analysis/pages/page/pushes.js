@@ -25,7 +25,7 @@ function agreementWithLoss() {
 function pushHint() {
   if (!made.pushes) return "";
   const {what, place, gap, hidden} = made.pushes, where = say`token ${place}, “${escaped(made.labels[place])}”`;
-  const whole = what.startsWith("class ") ? "" : isCausal() ? say` behind ${where}` : say` at ${where}`;
+  const whole = made.classes ? "" : isCausal() ? say` behind ${where}` : say` at ${where}`;
   const most = (100 * gap[OF.indexOf(state.chance)]).toPrecision(2);
   return say`What each token, and each head, adds to the log-probability of the guess “${escaped(what)}”${whole}` +
     say`${hidden ? say(", which is hidden for it") : ""}, in nats (+0.69 makes it twice as likely). <b class=more>Purple</b>, ` +

@@ -52,11 +52,11 @@ const STEPS = {
   add: ({n}) =>
     say("What was computed is added to the stream, so nothing is overwritten. Before this layer the vector of ") +
     say`${token(n)} has length ${lengthAfter(layerOf(state.head), n)}.`,
-  unembed: ({n}, {d_model: D, n_vocab: V, task_head}) => made.guesses
+  unembed: ({n}, {d_model: D, n_vocab: V, task_head}) => made.guesses && isOfWords()
     ? say`Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
       say`probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
     : say`The stream ends as ${by(T, D)} numbers. ${state.part === "encoder" ? say("The decoder reads them.")
-      : data.picture && made.classes ? say("A classifier reads it.")
+      : made.guesses || data.picture && made.classes ? say("A classifier reads it.")
       : task_head === "sequence" ? say("A classifier reads one token of it.")
       : say("This model has no table that turns it into guesses.")}`,
   q: ({i}, {d_model: D}) =>
