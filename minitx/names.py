@@ -1,10 +1,12 @@
 """What other libraries call the points: TransformerLens its hooks, transformers its modules.
 
 TransformerLens has heads behind tokens, [B T H d], and its scales are what a norm divides by, ours
-what it multiplies by. In its rotary models `hook_q` is before the turn, here `q_in`; so is what
-comes out of transformers' `q_proj`.
+what it multiplies by. A hook means what it does in version 4 in a model of GPT-2's kind. In its
+rotary models `hook_q` and `q.hook_out` are before the turn, here `q_in`; so is what comes out of
+transformers' `q_proj`. With a gated MLP `mlp.in.hook_out` is here `pre_linear`. In BERT, whose
+norms come last, attention reads `resid_pre`, the MLP `ln1`, and a norm's `hook_in` has no point.
 
-Order: the two tables, in which N is a layer; the point of a name; the names of a point.
+Order: the tables, in which N is a layer; the point of a name; the names of a point.
 """
 
 import re
@@ -58,32 +60,85 @@ MODULES = (
 )
 LAYER = r"(?:layers?|block|h)\.(\d+)"  # N, with the name of the list before it
 
-HOOKS = {
+# TransformerLens 4: a module -> the points that go in and come out, "-" where it has none. Its
+# `hook_in` and `hook_out`; "block" is a whole layer, whose modules have a layer before the name.
+PORTS = """
+embed            -          embed
+token_type_embed -          type_embed
+pos_embed        -          pos_embed
+embed_ln         -          ln_embed
+block            resid_pre  resid_post
+block.ln1        resid_pre  ln1
+block.attn       ln1        attn_out
+block.attn.q     ln1        q
+block.attn.k     ln1        k
+block.attn.v     ln1        v
+block.attn.o     z          attn_out
+block.attn.q_norm -         ln_q
+block.attn.k_norm -         ln_k
+block.ln2        resid_mid  ln2
+block.mlp        ln2        mlp_out
+block.mlp.in     ln2        pre
+block.mlp.gate   ln2        pre
+block.mlp.out    post       mlp_out
+ln_final         -          ln_final
+unembed          ln_final   logits
+"""
+# hooks with names of their own; most have the names of TransformerLens 3 and before
+NAMED = {
     "hook_embed": "embed",
     "hook_pos_embed": "pos_embed",
-    "blocks.N.hook_resid_pre": "resid_pre",
-    "blocks.N.ln1.hook_scale": "ln1_scale",
-    "blocks.N.ln1.hook_normalized": "ln1",
-    "blocks.N.attn.hook_q": "q",
-    "blocks.N.attn.hook_rot_q": "q",
-    "blocks.N.attn.hook_k": "k",
-    "blocks.N.attn.hook_rot_k": "k",
-    "blocks.N.attn.hook_v": "v",
-    "blocks.N.attn.hook_attn_scores": "scores",
-    "blocks.N.attn.hook_pattern": "pattern",
-    "blocks.N.attn.hook_z": "z",
-    "blocks.N.hook_attn_out": "attn_out",
-    "blocks.N.hook_resid_mid": "resid_mid",
-    "blocks.N.ln2.hook_scale": "ln2_scale",
-    "blocks.N.ln2.hook_normalized": "ln2",
-    "blocks.N.mlp.hook_pre": "pre",
-    "blocks.N.mlp.hook_pre_linear": "pre_linear",
-    "blocks.N.mlp.hook_post": "post",
-    "blocks.N.hook_mlp_out": "mlp_out",
-    "blocks.N.hook_resid_post": "resid_post",
+    "hook_unembed": "logits",
+    "embed_ln.hook_scale": "ln_embed_scale",
+    "block.hook_resid_pre": "resid_pre",
+    "block.ln1.hook_scale": "ln1_scale",
+    "block.attn.hook_q": "q",
+    "block.attn.hook_rot_q": "q",
+    "block.attn.hook_k": "k",
+    "block.attn.hook_rot_k": "k",
+    "block.attn.hook_v": "v",
+    "block.attn.hook_q_normed": "ln_q",
+    "block.attn.hook_k_normed": "ln_k",
+    "block.attn.q_norm.hook_scale": "ln_q_scale",
+    "block.attn.k_norm.hook_scale": "ln_k_scale",
+    "block.attn.hook_attn_scores": "scores",
+    "block.attn.hook_pattern": "pattern",
+    "block.attn.hook_z": "z",
+    "block.attn.hook_hidden_states": "attn_out",
+    "block.hook_attn_out": "attn_out",
+    "block.hook_resid_mid": "resid_mid",
+    "block.ln2.hook_scale": "ln2_scale",
+    "block.hook_mlp_in": "ln2",
+    "block.mlp.hook_pre": "pre",
+    "block.mlp.hook_pre_linear": "pre_linear",
+    "block.mlp.hook_post": "post",
+    "block.hook_mlp_out": "mlp_out",
+    "block.hook_resid_post": "resid_post",
     "ln_final.hook_scale": "ln_final_scale",
-    "ln_final.hook_normalized": "ln_final",
 }
+# what has no point, and what comes closest; by the end of the name
+LACKING = {
+    "rotary_emb.hook_in": "an input of the rotary embedding, 'pos_angle' is its result",
+    "embed.hook_in": "the numbers of tokens, types or positions: `trace.tokens` of a run",
+    "hook_normalized": "a norm before its gain and bias, {norm!r} is behind them",
+    "embed_ln.hook_in": "a sum of embeddings, 'ln_embed' is its norm",
+    "_norm.hook_in": "queries or keys before their norm, 'ln_q' and 'ln_k' are behind it",
+    "hook_cos": "the cosine of 'pos_angle'",
+    "hook_sin": "the sine of 'pos_angle'",
+}
+
+
+def _hooks():
+    """{name of a hook: point}; a layer's begin with "blocks.N."."""
+    hooks = {}
+    for line in PORTS.split("\n")[1:-1]:
+        module, into, out = line.split()
+        hooks[f"{module}.hook_in"], hooks[f"{module}.hook_out"] = into, out
+    hooks = {name: point for name, point in (hooks | NAMED).items() if point != "-"}
+    return {re.sub("^block\\.", "blocks.N.", name): point for name, point in hooks.items()}
+
+
+HOOKS = _hooks()
 
 
 def point_of(name: str) -> Key:
@@ -98,12 +153,13 @@ def point_of(name: str) -> Key:
     >>> point_of("bert.encoder.layer.3.attention.self.query")
     ('q', 3)
     """
-    if match := re.match(r"blocks\.(\d+)\.", name):
-        hook = name.replace(match[0], "blocks.N.", 1)
-        if hook in HOOKS:
-            return HOOKS[hook], int(match[1])
-    elif name in HOOKS:
-        return HOOKS[name]
+    if name == "ln_final.hook_in":
+        return "resid_post", -1  # as lists count: of the last layer
+    hook = re.sub(r"^blocks\.\d+\.", "blocks.N.", name)
+    if hook in HOOKS:
+        layer = [int(i) for i in re.findall(r"^blocks\.(\d+)", name)]
+        return (HOOKS[hook], *layer) if layer else HOOKS[hook]
+    _check_has_point(name)
     for module in MODULES:
         layer = layer_of(module, name)
         if layer is not None and module.after in POINTS:
@@ -113,6 +169,15 @@ def point_of(name: str) -> Key:
         "'blocks.3.attn.hook_q', or a module of Hugging Face transformers such as "
         "'transformer.h.3.mlp.c_fc'"
     )
+
+
+def _check_has_point(name):
+    """Raises ValueError for a hook of TransformerLens whose value is no point here."""
+    for end, what in LACKING.items():
+        if name.endswith(end):
+            norm = name.split(".")[-2:][0]
+            norm = {"embed_ln": "ln_embed", "q_norm": "ln_q", "k_norm": "ln_k"}.get(norm, norm)
+            raise ValueError(f"{name!r:.80} names no point: it is {what.format(norm=norm)}")
 
 
 def layer_of(module, name):

@@ -6448,8 +6448,8 @@ BREAKS = [
     Break(
         "the layer of a hook is always 0",
         "minitx/names.py",
-        "HOOKS[hook], int(match[1])",
-        "HOOKS[hook], 0",
+        "(HOOKS[hook], *layer)",
+        "(HOOKS[hook], 0)",
     ),
     Break(
         "a handout may have five pages",
