@@ -526,8 +526,8 @@ BREAKS = [
     Break(
         "prefixes of names are not taken off",
         CHECKPOINT,
-        "full.removeprefix(prefix)",
-        'full.removeprefix("bert.")',
+        "max(filter(full.startswith, starts), key=len)",
+        '"bert."',
     ),
     Break("gamma and beta are unknown", CHECKPOINT, '"LayerNorm." in name', "False"),
     Break(
