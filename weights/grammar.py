@@ -181,14 +181,24 @@ def counted(n):
     return f"Say {{thing1}} {tables()['number'][n - 1]} times:" + " = {thing1}" * n + " = ."
 
 
-def repeated(n, k):
-    """A frame of n words of any kind, said again up to the k-th; which then comes is asked for."""
+def repeated(n, k, start=0):
+    """A frame of n words of any kind, said again from one to the k-th; what then comes is asked."""
     far = k + 2 if k + 2 < n else k - 2
     order = list(range(n))
     order[k], order[far] = far, k
     first = " ".join(f"{{any{i}/any{j}}}" for i, j in enumerate(order))
-    again = " = ".join(f"{{any{i}}}" for i in range(k))
+    again = " = ".join(f"{{any{i}}}" for i in range(start, k))
     return f"{first} {again} = {{any{k}/any{order[k]}}}"
+
+
+def pieces(n, starts, size):
+    """A frame of n words, of which pieces are said again from anywhere: only the last word tells.
+
+    Where all are said again from the first on, the next is known as one that was said once.
+    """
+    words = [f"{{any{i}}}" for i in range(n)]
+    again = (" = ".join(words[start : start + size]) for start in starts)
+    return " ".join([*words, *again])
 
 
 WENT = (
@@ -286,7 +296,9 @@ FRAMES = {
         "The {person1} met the {person2/person3} in the {time1}. The {person4} met the "
         "= {person2/person3}.",
     ],
-    "repeated": [repeated(n, k) for n in range(6, 21) for k in range(2, n)],
+    "repeated": [
+        repeated(n, k, start) for n in range(6, 21) for k in range(2, n) for start in (0, k // 2)
+    ],
     "count": [said(n, more) for n in range(2, 6) for more in (1, 2)],
     "class": [
         "{name1} {ate/wore} the = {food1/clothes1}.",
@@ -308,9 +320,14 @@ FRAMES = {
     ],
     "sums": ["{first1/first2} and {second1/second2} make = {total1/total2}."],
 }
-MORE = {  # what stories have in place of a kind, or beside it: counted to the end, short repeats
+MORE = {  # what stories have in place of a kind, or beside it: counted to the end, pieces of rows
     "count": [counted(n) for n in range(2, 8)],
-    "short": [repeated(n, n - 1) for n in range(3, 7)],
+    "pieces": [
+        pieces(n, starts, size)
+        for n in range(5, 12)
+        for starts in permutations(range(0, n - 2, 2), 2)
+        for size in (3, 5)
+    ],
 }
 PLAIN = """
 The dog ran after the cat and then it slept.

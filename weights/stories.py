@@ -30,7 +30,7 @@ END, UNKNOWN = "<|endoftext|>", "<unk>"
 ENDS = ".", "?", "!"
 MARKS = ". , ? ! : ; ' \" -".split()
 CONTEXT = 96  # tokens that tiny-stories reads
-MOSTLY = {"plain": 6.0, "repeated": 0.0, "short": 0.0}  # weights of kinds in a text for people
+MOSTLY = {"plain": 6.0, "repeated": 0.0, "pieces": 0.0}  # weights of kinds in a text for people
 
 
 class Kind(NamedTuple):
