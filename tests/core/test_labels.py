@@ -1,5 +1,6 @@
 """Classes are called what config.json calls them, wherever they are shown; labels are only text."""
 
+import json
 import re
 
 import classifiers
@@ -46,6 +47,14 @@ def test_a_head_has_the_labels_of_its_file_or_its_own(models):
 )
 def test_what_does_not_name_every_class_names_none(given):
     assert labels.labels_of({"id2label": given}) == ()
+
+
+def test_labels_of_another_number_of_classes_are_left_out(tmp_path):
+    folder = classifiers.write(tmp_path / "model", "token", NAMES)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    del config["id2label"]["2"]
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert minitx.load(folder).config.labels == ()
 
 
 def test_labels_are_one_printable_line_and_not_long():

@@ -6458,6 +6458,18 @@ BREAKS = [
         "layer is not None",
     ),
     Break(
+        "labels are taken whatever the number of classes",
+        "minitx/labels.py",
+        "W_U.shape[-1] == len(labels)",
+        "len(labels) > 0",
+    ),
+    Break(
+        "what comes closest to a name without a point is not said",
+        "minitx/names.py",
+        "_check_has_point(name)",
+        "pass",
+    ),
+    Break(
         "the layer of a hook is always 0",
         "minitx/names.py",
         "(HOOKS[hook], *layer)",
