@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import japanese, pieces, show, tokenizer_settings
+from . import byte_pieces, japanese, pieces, show, tokenizer_kinds, tokenizer_settings
 from .config import Config
 from .files import check_length, listing, names_in, one_line, settings_in
 from .inputs import Batch
@@ -24,9 +24,6 @@ FILES = {  # that a tokenizer may be made of
     *("vocab.json", "merges.txt", "vocab.txt", "target_vocab.json"),
     *("spiece.model", "source.spm", "target.spm"),
 }
-ENDS = {"deberta": ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")}  # of a byte-level BPE, by family
-ROBERTA = "<s>", "<pad>", "</s>", "<unk>", "<mask>"
-WORDPIECE = "unk_token", "sep_token", "cls_token", "pad_token", "mask_token"
 
 
 class Tokenizer(show.Shown):
@@ -81,16 +78,16 @@ class Tokenizer(show.Shown):
         """Ids [T] -> text, special tokens left out unless special=True."""
         numbers = np.ravel(ids).tolist()
         with _named(self.folder, "decode"):
-            return self._tokenizer.decode(numbers, skip_special_tokens=not special)
+            text = self._tokenizer.decode(numbers, skip_special_tokens=not special)
+        suffix = getattr(self._tokenizer.model, "end_of_word_suffix", None)  # CLIP's </w>
+        return text.replace(suffix, " ").strip() if suffix else text
 
     def pieces(self, ids: ArrayLike) -> list[str]:
-        """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##."""
-        from tokenizers.decoders import ByteLevel
+        """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##.
 
-        ids = np.ravel(ids).tolist()
-        if isinstance(self._tokenizer.decoder, ByteLevel):
-            return [self.decode(i, special=True) for i in ids]
-        return [self._tokenizer.id_to_token(i) or f"<{i}>" for i in ids]
+        A letter that several tokens make together has its part in each: 東 1/3, 東 2/3, 東 3/3.
+        """
+        return byte_pieces.labels(self._tokenizer, np.ravel(ids).tolist())
 
     def batch(
         self,
@@ -206,12 +203,12 @@ def _load(folder, model_type, target):
     if form == "tokenizer.json":
         new = tokenizers.Tokenizer.from_file(str(folder / form))
     elif form == "merges.txt":
-        new = _byte_bpe(tokenizers, folder, model_type)
+        new = _byte_bpe(tokenizers, folder, settings, model_type)
     elif form == "vocab.txt" and japanese.splits(settings):
         new = japanese.tokenizer(folder, settings)
     elif form == "vocab.txt":
         settings = {"do_lower_case": not _has_capitals(folder / form), **settings}
-        new = _wordpiece(tokenizers, folder, settings)
+        new = _wordpiece(tokenizers, folder, settings, model_type)
     elif form == "pieces":
         new = pieces.tokenizer(folder, settings, target)
     else:
@@ -251,33 +248,35 @@ def _form(folder, target):
     return "pieces" if pieces.are_in(files) else None
 
 
-def _byte_bpe(tokenizers, folder, model_type):
-    """GPT-2's byte-level BPE; RoBERTa's puts <s> and </s> around a text, DeBERTa's its own."""
+def _byte_bpe(tokenizers, folder, settings, model_type):
+    """A byte-level BPE of vocab.json and merges.txt, for the classes that are made of these."""
+    kinds = tokenizer_kinds.KINDS
+    of_bytes = [name for name, kind in kinds.items() if kind.model == "BPE" and not kind.fuse]
+    name = tokenizer_kinds.of(settings, model_type, of_bytes=True)
+    if name not in of_bytes:
+        named = settings.get("tokenizer_class", "not set")
+        text = f"{folder} has vocab.json and merges.txt, which do not say how words are cut"
+        raise ValueError(
+            f"{text} (model_type {model_type!r}, tokenizer_class {named!r:.80}); wanted a "
+            "tokenizer.json, or one of these classes in tokenizer_config.json: "
+            f"{', '.join(of_bytes)}"
+        )
     files = str(folder / "vocab.json"), str(folder / "merges.txt")
-    bpe = tokenizers.ByteLevelBPETokenizer.from_file(*files)._tokenizer
-    if model_type == "gpt2":
-        _add_special(bpe, ["<|endoftext|>"])
-        return bpe
-    *others, mask = ENDS.get(model_type, ROBERTA)
-    _add_special(bpe, others)
-    swallows = model_type not in ENDS  # the space before it
-    bpe.add_special_tokens([tokenizers.AddedToken(mask, lstrip=swallows)])
-    ends = [(token, bpe.token_to_id(token)) for token in (others[2], others[0])]
-    roberta = tokenizers.processors.RobertaProcessing(*ends, add_prefix_space=False)
-    bpe.post_processor = roberta
-    return bpe
+    return tokenizers.Tokenizer(tokenizers.models.BPE.from_file(*files))
 
 
-def _add_special(bpe, tokens):
-    bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
-
-
-def _wordpiece(tokenizers, folder, settings):
-    """BERT's, with special tokens of the folder's own names."""
-    named = tokenizer_settings.named_tokens(folder, settings)
-    names = {key: fields["content"] for key, fields in named.items() if key in WORDPIECE}
+def _wordpiece(tokenizers, folder, settings, model_type):
+    """The word pieces of a vocab.txt, for the classes that are made of it."""
+    kind = tokenizer_kinds.KINDS.get(tokenizer_kinds.of(settings, model_type, of_bytes=False))
+    if kind is None or kind.model != "WordPiece":
+        named = settings.get("tokenizer_class", "not set")
+        text = f"{folder} has a vocab.txt alone, but is no BERT"
+        raise ValueError(
+            f"{text} (model_type {model_type!r}, tokenizer_class {named!r:.80}); wanted a "
+            "tokenizer.json, or BertTokenizer as tokenizer_class in tokenizer_config.json"
+        )
     path = str(folder / "vocab.txt")
-    return tokenizers.BertWordPieceTokenizer.from_file(path, **names)._tokenizer
+    return tokenizers.Tokenizer(tokenizers.models.WordPiece.from_file(path))
 
 
 def _has_capitals(path):

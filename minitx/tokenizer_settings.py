@@ -1,27 +1,20 @@
 """What the settings beside a tokenizer change in it, as the reference library has it.
 
 tokenizer_config.json may say something else than tokenizer.json, and other files add tokens to
-both. The library builds the tokenizers of BERT, RoBERTa and GPT-2 anew from their vocabulary, so
-that there the settings, or their defaults, count for more than tokenizer.json.
+both. Most classes of the library build their tokenizers anew from a vocabulary, so that there the
+settings, or their defaults, count for more than tokenizer.json: tokenizer_kinds.py.
 
-Order: `settled`, letter case and blanks, added tokens, the ends of a text.
+Order: `settled`, the class, added tokens, the ends of a text.
 """
 
+import warnings
+
+from . import japanese, tokenizer_kinds
 from .files import read_json
 
-BERT = "BertTokenizer", "DistilBertTokenizer"
-ROBERTA = "RobertaTokenizer", "BartTokenizer"
-BYTES = *ROBERTA, "GPT2Tokenizer"
 BLANKS = "XLMRobertaTokenizer", "CamembertTokenizer"  # a blank is a piece of its own
-BY_FAMILY = {  # model_type -> the library's class
-    "bert": "BertTokenizer",
-    "distilbert": "DistilBertTokenizer",
-    "roberta": "RobertaTokenizer",
-    "bart": "BartTokenizer",
-    "gpt2": "GPT2Tokenizer",
-    "xlm-roberta": "XLMRobertaTokenizer",
-    "camembert": "CamembertTokenizer",
-}
+# a text that is cut in another way by most classes: blanks, capitals, accents, a special token
+PROBE = " The  Café É naïve,\n\nI'll go 12 東{}the dog"
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 NAMING = "tokenizer_config.json, special_tokens_map.json"  # files in which tokens have names
 ADDED = "added_tokens_decoder of tokenizer_config.json, or added_tokens.json"
@@ -34,50 +27,68 @@ def settled(tokenizer, folder, settings, model_type):
     settings: of config.json and tokenizer_config.json. Raises ValueError for those that no token
     can follow.
     """
-    kind = _class(settings, model_type)
-    if kind in BERT:
-        _normalize(tokenizer, settings)
-    if kind in BYTES:
-        _prefix(tokenizer, settings)
-    if kind in BLANKS and settings.get("add_prefix_space", True) is not True:
-        raise ValueError(f"add_prefix_space is off in {folder}; a {kind} is supported only with it")
-    named = named_tokens(folder, settings)
+    name = class_of(tokenizer, settings, model_type)
+    if name in BLANKS and settings.get("add_prefix_space", True) is not True:
+        raise ValueError(f"add_prefix_space is off in {folder}; a {name} is supported only with it")
+    if getattr(tokenizer.model, "dropout", None):
+        text = f"the BPE in {folder} has dropout {tokenizer.model.dropout}"
+        raise ValueError(f"{text}: its ids would be random; set dropout to null in tokenizer.json")
+    kind = tokenizer_kinds.KINDS.get(name)
     from_vocabulary = not (folder / "tokenizer.json").is_file()
+    named = _with_defaults(named_tokens(folder, settings), kind, settings)
+    if name == "RobertaTokenizer" and from_vocabulary:  # as these models were trained
+        named["mask_token"] = {"lstrip": True} | named["mask_token"]
+    if kind is not None:
+        before = _probed(tokenizer)
+        tokenizer_kinds.rebuild(tokenizer, kind, settings, named)
+        if not from_vocabulary and _probed(tokenizer) != before:
+            _warn(folder, name)
     keep = not (from_vocabulary or "added_tokens_decoder" in settings)
     _add_missing(tokenizer, added(folder, settings), keep)
     _add_named(tokenizer, added(folder, settings), named, from_vocabulary)
-    if kind in (*BERT, *ROBERTA):
-        _own_ends(tokenizer, kind, named)
-    elif kind in BYTES and from_vocabulary:
-        _bos_and_eos(tokenizer, named, settings)
+    _set_ends(tokenizer, kind, named, settings, from_vocabulary)
     tokenizer.encode_special_tokens = bool(settings.get("split_special_tokens", False))
     return tokenizer
 
 
-def _class(settings, model_type):
-    """Name of the library's class."""
-    named = settings.get("tokenizer_class") or BY_FAMILY.get(model_type, "")
-    return str(named).removesuffix("Fast")
+def class_of(tokenizer, settings, model_type):
+    """Name of the library's class that builds this tokenizer anew; FILE: none does."""
+    if japanese.splits(settings):
+        return tokenizer_kinds.FILE
+    of_bytes = "ByteLevel" in str(tokenizer.pre_tokenizer)
+    name = tokenizer_kinds.of(settings, model_type, of_bytes)
+    kind = tokenizer_kinds.KINDS.get(name)
+    fits = kind is not None and type(tokenizer.model).__name__ == kind.model
+    return name if fits else tokenizer_kinds.FILE
 
 
-def _normalize(tokenizer, settings):
-    """BERT: lower case and accents as the settings say."""
-    from tokenizers.normalizers import BertNormalizer
+def _with_defaults(named, kind, settings):
+    """{key: fields} with the special tokens that a class has where no setting names others."""
+    defaults = {} if kind is None else kind.tokens
+    fields = {key: value | {"special": True} for key, value in defaults.items()}
+    fields = {key: value for key, value in fields.items() if settings.get(key, "") is not None}
+    for key, value in named.items():
+        same = fields.get(key, {}).get("content") == value["content"]
+        fields[key] = fields[key] | value if same else value
+    order = [*(key for key in NAMED if key in fields), *(key for key in fields if key not in NAMED)]
+    return {key: fields[key] for key in order}
 
-    if not isinstance(tokenizer.normalizer, BertNormalizer):
-        return
-    chinese = settings.get("tokenize_chinese_chars", True)
-    accents = settings.get("strip_accents")
-    lower = settings.get("do_lower_case", True)
-    tokenizer.normalizer = BertNormalizer(True, chinese, accents, lower)
+
+def _probed(tokenizer):
+    """Ids of PROBE, with a special token in it if there is one."""
+    known = tokenizer.get_added_tokens_decoder().values()
+    special = next((token.content for token in known if token.special), "")
+    return tokenizer.encode(PROBE.format(special), add_special_tokens=False).ids
 
 
-def _prefix(tokenizer, settings):
-    """Byte-level BPE: a blank before the first word only where the settings say so."""
-    from tokenizers.pre_tokenizers import ByteLevel
-
-    if isinstance(tokenizer.pre_tokenizer, ByteLevel):
-        tokenizer.pre_tokenizer.add_prefix_space = settings.get("add_prefix_space", False)
+def _warn(folder, name):
+    warnings.warn(
+        f"the tokenizer.json in {folder} cuts texts otherwise than {name}, the class of this "
+        "folder, which transformers 5 builds from its vocabulary and settings alone; ids here are "
+        'the class\'s. "tokenizer_class": "PreTrainedTokenizerFast" in tokenizer_config.json '
+        "takes the file's",
+        stacklevel=2,
+    )
 
 
 # --- added tokens
@@ -177,20 +188,31 @@ def check_ids(tokenizer, folder, settings):
 # --- the ends of a text
 
 
-def _own_ends(tokenizer, kind, named):
-    """BERT, RoBERTa: what stands before and after a text, and BERT's unknown, where named."""
-    from tokenizers.processors import BertProcessing, RobertaProcessing
+def _set_ends(tokenizer, kind, named, settings, from_vocabulary):
+    """What stands before and after a text: of the class, of the settings, or of the file."""
+    from tokenizers.processors import BertProcessing, RobertaProcessing, TemplateProcessing
 
-    if kind in BERT and "unk_token" in named:
-        tokenizer.model.unk_token = named["unk_token"]["content"]
-    if not {"cls_token", "sep_token"} & named.keys():
-        return
-    usual = ("[CLS]", "[SEP]") if kind in BERT else ("<s>", "</s>")
-    pairs = zip(("cls_token", "sep_token"), usual)
-    begin, end = (named[key]["content"] if key in named else text for key, text in pairs)
-    both = [(token, tokenizer.token_to_id(token)) for token in (end, begin)]
-    processing = BertProcessing if kind in BERT else RobertaProcessing
-    tokenizer.post_processor = processing(*both)
+    ends = "file" if kind is None else kind.ends
+    begin, end = ("bos_token", "eos_token") if ends == "clip" else ("cls_token", "sep_token")
+    if ends in ("bert", "roberta", "clip"):
+        pair = [(text, tokenizer.token_to_id(text)) for text in _contents(named, end, begin)]
+        if ends == "bert":
+            tokenizer.post_processor = BertProcessing(*pair)
+        elif kind.model == "Unigram":
+            (end, _), (begin, _) = pair
+            both = f"{begin} $A {end} {end} $B {end}"
+            tokenizer.post_processor = TemplateProcessing(f"{begin} $A {end}", both, pair)
+        else:
+            prefix = bool(settings.get("add_prefix_space", False))
+            tokenizer.post_processor = RobertaProcessing(*pair, ends != "clip", prefix)
+    elif from_vocabulary:
+        _bos_and_eos(tokenizer, named, settings)
+    elif ends == "none":
+        tokenizer.post_processor = TemplateProcessing("$A", "$A $B:1", [])
+
+
+def _contents(named, *keys):
+    return [named[key]["content"] for key in keys]
 
 
 def _bos_and_eos(tokenizer, named, settings):
@@ -200,7 +222,7 @@ def _bos_and_eos(tokenizer, named, settings):
     keys = [key for key in ("bos_token", "eos_token") if settings.get(f"add_{key}")]
     if not keys:
         return
-    tokens = {key: named.get(key, {"content": "<|endoftext|>"})["content"] for key in keys}
+    tokens = {key: named[key]["content"] for key in keys if key in named}
     whole = [tokens.get("bos_token"), "{}", tokens.get("eos_token")]
     text = " ".join(part for part in whole if part)
     numbers = [(token, tokenizer.token_to_id(token)) for token in set(tokens.values())]

@@ -139,7 +139,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
 def _pieces(model, ids):
     if model.config.picture is not None:
         return np.array([names(model.config.picture)[: ids.shape[1]]] * len(ids))
-    return np.array(model.tokenizer.pieces(ids)).reshape(ids.shape)
+    return np.array([model.tokenizer.pieces(row) for row in ids]).reshape(ids.shape)
 
 
 class Complete(Exception):

@@ -1,9 +1,9 @@
 """Tokenizers of Llama, Qwen and ModernBERT kind, made here: what tokenizer.json says counts.
 
 Ids are compared with the `tokenizers` package on the same file. The reference library 5.23 gives
-the same for all of them, but for a Llama whose settings name the class LlamaTokenizer: that class
-cuts blanks by its own rule, and gives one "▁" less where a text begins with a blank, or a word
-follows a special token.
+the same for all of them. A Llama whose settings name the class LlamaTokenizer is another one: that
+class cuts blanks by its own rule, and gives one "▁" less where a text begins with a blank, or a
+word follows a special token (test_tokenizer_settings.py).
 """
 
 import json
@@ -104,7 +104,7 @@ def template(text, numbers):
 
 LLAMA = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 SETTINGS = {  # name -> maker, model type, tokenizer_config.json
-    "llama": (llama, "llama", LLAMA | {"tokenizer_class": "LlamaTokenizerFast"}),
+    "llama": (llama, "llama", LLAMA | {"tokenizer_class": "PreTrainedTokenizerFast"}),
     "mistral": (llama, "mistral", LLAMA | {"add_bos_token": True, "legacy": False}),
     "llama3": (llama3, "llama", {"tokenizer_class": "PreTrainedTokenizerFast"}),
     "qwen": (

@@ -113,7 +113,9 @@ def test_bert_pairs_have_two_types(bert):
 def test_a_pair_takes_no_type_that_the_model_lacks(tmp_path):
     """RoBERTa has one token type, whatever the tokenizer beside it says of a pair's second text."""
     config = from_hf(tiny.config("roberta-masked"))
-    batch = Tokenizer(wordpiece(tmp_path), "roberta").batch([("the", "tide")], config)
+    folder = wordpiece(tmp_path)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    batch = Tokenizer(folder, "roberta").batch([("the", "tide")], config)
     assert batch.tokens.shape == (1, 5) and not batch.types.any()
 
 
@@ -151,10 +153,25 @@ def test_a_character_that_is_split_over_tokens(gpt2):
     assert len(ids) == 4 and t.decode(ids) == "a日"
     labels = t.pieces(ids)
     assert len(labels) == 4 and labels[0] == "a"
-    assert all(set(label) == {"\ufffd"} for label in labels[1:])
+    assert labels[1:] == ["日 1/3", "日 2/3", "日 3/3"]
+    assert t.pieces(ids[2:3]) == ["<0x97>"]  # of no whole letter
     assert "".join(t.pieces(t.encode(TEXT))) == TEXT
     assert t.pieces(np.array([[5], [6]])) == t.pieces([5, 6])
     assert t.decode(np.int64(40)) == t.pieces([40])[0]
+
+
+def test_files_that_do_not_say_their_class_are_refused(tmp_path):
+    folder = byte_bpe(tmp_path, "<|endoftext|>")
+    for model_type in ("bloom", "phi3", "falcon", "llama"):
+        with pytest.raises(ValueError, match="vocab.json and merges.txt, which do not say how wor"):
+            Tokenizer(folder, model_type).encode("the")
+    for model_type in ("gpt2", "gptj", "opt", "qwen2", "qwen3", "clip"):
+        ids = Tokenizer(folder, model_type).encode("the", special=False).tolist()
+        assert ids and "<mask>" not in Tokenizer(folder, model_type)._tokenizer.get_vocab()
+    with pytest.raises(
+        ValueError, match="has a vocab.txt alone, but is no BERT .model_type 'gpt2'"
+    ):
+        Tokenizer(wordpiece(tmp_path / "other"), "gpt2").encode("the")
 
 
 # --- forms of folders

@@ -1,6 +1,7 @@
 """Settings beside a tokenizer: the reference library's ids, or a refusal that names the setting."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tokenizer_folders import FOLDERS, PAIR, TEXTS
 
 from minitx.text import Tokenizer
 
+pytestmark = pytest.mark.filterwarnings("ignore:the tokenizer.json in .* cuts texts otherwise")
 GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
 IDS = json.loads(GOLDEN.read_text(encoding="utf-8"))
 REFUSED = {  # the library gives other ids than these folders say, or drops a token
@@ -86,3 +88,37 @@ def test_settings_of_a_wrong_kind_are_named(tmp_path, file, content, message):
     (folder / file).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         Tokenizer(folder, "bert").encode("the tide")
+
+
+def load(folder, model_type="gpt2"):
+    return Tokenizer(folder, model_type).encode("the tide")
+
+
+def changed(folder, name, change):
+    """The folder of that name, with its tokenizer.json changed in place."""
+    folder = tokenizer_folders.write(folder, FOLDERS[name])
+    whole = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    change(whole)
+    (folder / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
+    return folder
+
+
+def test_a_file_that_its_class_does_not_follow_is_warned_of(tmp_path):
+    """The ids are the class's, as the reference library's; golden above."""
+    name = "gpt2-json-prefix nothing"
+    folder = tokenizer_folders.write(tmp_path / "a", FOLDERS[name])
+    with pytest.warns(UserWarning, match="cuts texts otherwise than GPT2Tokenizer, the class of"):
+        load(folder)
+    plain = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"})
+    (folder / "tokenizer_config.json").write_text(plain, encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(folder)
+
+
+def test_a_bpe_with_dropout_is_refused(tmp_path):
+    folder = changed(
+        tmp_path, "plain-json nothing", lambda whole: whole["model"].update(dropout=0.1)
+    )
+    with pytest.raises(ValueError, match="has dropout 0.1.*: its ids would be random; set dropout"):
+        load(folder)

@@ -185,6 +185,7 @@ MPNET = "minitx/families/mpnet.py"
 REFUSED = "minitx/families/refused.py"
 LAYER_INPUTS = "analysis/measures/inputs.py"
 TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
+TOKENIZER_KINDS = "minitx/tokenizer_kinds.py"
 ACTIVATIONS = "minitx/activations.py"
 COST = "minitx/cost.py"
 ROTARY = "minitx/rotary.py"
@@ -597,9 +598,9 @@ BREAKS = [
     Break("a text that is too long is let through", TEXT, "T > config.n_ctx", "False"),
     Break(
         "<mask> keeps the space on its left",
-        TEXT,
-        "tokenizers.AddedToken(mask, lstrip=swallows)",
-        "tokenizers.AddedToken(mask)",
+        TOKENIZER_SETTINGS,
+        '{"lstrip": True} | named["mask_token"]',
+        'named["mask_token"]',
     ),
     Break(
         "vocab.txt folders are never lower-cased",
@@ -3007,15 +3008,15 @@ BREAKS = [
     ),
     Break(
         "the settings of a BERT's tokenizer do not count beside a tokenizer.json",
-        TOKENIZER_SETTINGS,
+        TOKENIZER_KINDS,
         'settings.get("do_lower_case", True)',
-        "tokenizer.normalizer.lowercase",
+        "True",
     ),
     Break(
         "add_prefix_space is not read",
-        TOKENIZER_SETTINGS,
-        'tokenizer.pre_tokenizer.add_prefix_space = settings.get("add_prefix_space", False)',
-        "pass",
+        TOKENIZER_KINDS,
+        'bool(settings.get("add_prefix_space", False))',
+        "False",
     ),
     Break(
         "added_tokens.json is not read",

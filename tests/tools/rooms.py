@@ -72,6 +72,8 @@ INSIDE = {
     "minitx.inputs": 1,
     "minitx.images": 1,
     "minitx.joined": 1,
+    "minitx.byte_pieces": 0,
+    "minitx.tokenizer_kinds": 0,
     "minitx.pieces": 1,
     "minitx.text": 1,
     "minitx.tokenizer_settings": 1,
