@@ -7,6 +7,7 @@ import zlib
 from pathlib import PurePosixPath
 
 ENDINGS = ".gz", ".zst"
+ARCHIVES = ".zip", ".tar", ".tgz", ".bz2", ".xz", ".7z", ".rar"  # not read
 
 
 def layout(path):
@@ -25,6 +26,7 @@ def opened(path):
     ends too early, and for .zst where nothing here can unpack it.
     """
     ending = PurePosixPath(path.name).suffix.lower()
+    _check_packing(path)
     damage = (EOFError, gzip.BadGzipFile, zlib.error)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
@@ -42,6 +44,18 @@ def opened(path):
             raise ValueError(
                 f"{path.name!r} is damaged: {error} (after {file.tell():,} bytes of its contents)"
             ) from None
+
+
+def _check_packing(path):
+    """Raise ValueError for an archive, or for what was packed twice."""
+    inner = layout(path)
+    if inner in ARCHIVES:
+        raise ValueError(
+            f"{path.name!r} is an archive or packed as {inner}; unpack it, and name the file or "
+            f"folder; packed files are read as {' or '.join(ENDINGS)}"
+        )
+    if inner in ENDINGS:
+        raise ValueError(f"{path.name!r} is packed twice; unpack it once")
 
 
 def _zstd(path):

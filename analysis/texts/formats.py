@@ -11,6 +11,8 @@
                     is a document
     a .csv file     a header, then one document a row; the text is in the columns that --column
                     names
+    a .tsv file     the same with tabs between cells, and quotes as they stand
+    a .json file    an array of texts, or of objects, each a document; or as .jsonl
     a .jsonl file   one object a line; the text is under the keys that --column names
     a .parquet file one document a row, columns as for .csv
     a folder        with pos/ and neg/: each .txt file in these is a document with that label;
@@ -154,7 +156,7 @@ def _records(text, column, label, choice):
         elif column or label:
             raise ValueError(
                 f"{place(text).resolve().name!r} has no columns: --column and --label go with "
-                ".csv, .jsonl and .parquet files"
+                f"{', '.join(TABLES)} files"
             )
         elif labelled:
             if choice.takes():
@@ -218,7 +220,9 @@ def _lines(path, choice):
 def _csv(path, column, label, choice):
     """One document a row. Row 1 is the header, as spreadsheets count."""
     csv.field_size_limit(CELL)
-    rows = csv.reader((line for _, line in decoded(path)), strict=True)
+    is_tsv = compression.layout(path) == ".tsv"  # which has no quotes
+    how = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if is_tsv else {}
+    rows = csv.reader((line for _, line in decoded(path)), strict=True, **how)
     try:
         header = next(rows, [])
         names, label = _columns(header, column, label, path.name)
@@ -231,7 +235,7 @@ def _csv(path, column, label, choice):
             raise ValueError(f"{path.name!r} has no rows below its header: {_listed(header)}")
     except csv.Error as error:
         raise ValueError(
-            f"{path.name!r} is not a .csv file: line {rows.line_num}: {error}"
+            f"{path.name!r} is not a {compression.layout(path)} file: line {rows.line_num}: {error}"
         ) from None
 
 
@@ -266,22 +270,49 @@ def _jsonl(path, column, label, choice):
     for number, line in decoded(path):
         if line.strip() and choice.takes():
             where = f"{path.name}, line {number}"
-            cells = _parse_object(line, where)
-            names, mark = _columns([*cells], column, label, where)
-            text = " ".join(_text_cell(cells, name, where) for name in names)
-            yield Record(text.strip(), _label_cell(cells, mark, where), where)
+            yield _of_object(_parse_object(line, where), column, label, where)
+
+
+def _of_object(cells, column, label, where):
+    """An object as a Record."""
+    names, mark = _columns([*cells], column, label, where)
+    text = " ".join(_text_cell(cells, name, where) for name in names)
+    return Record(text.strip(), _label_cell(cells, mark, where), where)
+
+
+def _json(path, column, label, choice):
+    """One document an item of an array, which is read at once; without one as .jsonl."""
+    first = next((line for _, line in decoded(path) if line.strip()), "")
+    if not first.lstrip().startswith("["):
+        yield from _jsonl(path, column, label, choice)
+        return
+    items = _parsed("".join(line for _, line in decoded(path)), path.name)
+    for number, value in enumerate(items, 1):
+        where = f"{path.name}, item {number}"
+        item = {"text": value} if isinstance(value, str) else value
+        if item is not value and (column or label):
+            raise ValueError(f"{where} is a text; --column and --label are for objects")
+        if not isinstance(item, dict):
+            raise ValueError(f"{where} is {json.dumps(item)[:40]}; wanted a text or an object")
+        if choice.takes():
+            yield _of_object(item, column, label, where)
 
 
 def _parse_object(line, where):
     """A line as a dictionary; raises ValueError if it is no JSON object."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: not JSON: {error}") from None
+    value = _parsed(line, where)
     if not isinstance(value, dict):
         text = f'{where}: no object, but {line.strip()[:40]!r}; wanted {{"text": …}} on every line'
         raise ValueError(text)
     return value
+
+
+def _parsed(text, where):
+    """A text as JSON; raises ValueError if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: not JSON: {error}") from None
 
 
 def _text_cell(cells, name, where):
@@ -318,7 +349,7 @@ def _parquet(path, column, label, choice):
             yield Record(text.strip(), _label_cell(cells, label, where), where)
 
 
-TABLES = {".csv": _csv, ".jsonl": _jsonl, PARQUET: _parquet}
+TABLES = {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".json": _json, PARQUET: _parquet}
 
 
 def _columns(header, column, label, where):

@@ -54,8 +54,15 @@ def check_text(file, names, where):
     for name in names:
         kind = file.schema_arrow.field(name).type
         inner = kind.value_type if types.is_dictionary(kind) else kind
-        if not (types.is_string(inner) or types.is_large_string(inner)):
+        if not any(is_kind(inner) for is_kind in _text_kinds(types)):
             raise ValueError(f"{where}: column {name!r} holds {kind}, no text; wanted string")
+
+
+def _text_kinds(types):
+    """The tests of pyarrow for the kinds of texts; older versions have no views."""
+    yield from (types.is_string, types.is_large_string)
+    if hasattr(types, "is_string_view"):
+        yield types.is_string_view
 
 
 def rows(path, file, names, choice):
@@ -70,8 +77,18 @@ def rows(path, file, names, choice):
         if taken:
             with _named(path, f"group {group} of {file.num_row_groups} groups of rows"):
                 for i, cells in _rows_of(file, group, names, taken):
-                    yield number + i + 1, cells
+                    where = f"{path.name}, row {number + i + 1}"
+                    yield number + i + 1, {name: _value(x, name, where) for name, x in cells}
         number += n
+
+
+def _value(cell, name, where):
+    """A cell as Python has it; raises ValueError for a text that is not UTF-8."""
+    try:
+        return cell.as_py()
+    except UnicodeDecodeError as error:
+        wrong = f"is not valid UTF-8: byte {error.start} ({error.reason})"
+        raise ValueError(f"{where}: column {name!r} {wrong}") from None
 
 
 def _rows_of(file, group, names, taken):
@@ -82,7 +99,7 @@ def _rows_of(file, group, names, taken):
     for batch in file.iter_batches(ROWS, row_groups=[group], columns=[*dict.fromkeys(names)]):
         end = first + batch.num_rows
         while i is not None and i < end:
-            yield i, {name: batch.column(name)[i - first].as_py() for name in names}
+            yield i, [(name, batch.column(name)[i - first]) for name in names]
             i = next(wanted, None)
         if i is None:
             return

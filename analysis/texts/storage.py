@@ -23,7 +23,7 @@ NAMED = {"sample": SAMPLE}  # texts that come with the project
 NAMED |= {name: SAMPLE.with_name(f"{name}.txt") for name in ("dates", "rows", "stories")}
 CLASSES = "neg", "pos"
 TEXT, PARQUET = ".txt", ".parquet"
-LAYOUTS = TEXT, ".csv", ".jsonl", PARQUET  # of which a folder may have files
+LAYOUTS = TEXT, ".csv", ".tsv", ".jsonl", ".json", PARQUET  # of which a folder may have files
 # bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
 LONGEST = 1 << 22
 
@@ -175,6 +175,8 @@ def _of_a_layout(paths, folder):
     for path in paths:
         by_layout.setdefault(compression.layout(path), []).append(path)
     layouts = [layout for layout in LAYOUTS if layout in by_layout]
+    if len(layouts) > 1 and ".json" in layouts:  # which says something about the tables
+        layouts.remove(".json")
     if len(layouts) > 1 and layouts[0] != TEXT:
         raise ValueError(
             f"the folder {str(folder)!r} has files of several layouts: {', '.join(layouts)}; name "

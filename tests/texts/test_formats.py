@@ -166,6 +166,57 @@ def test_records_are_read_one_at_a_time(tmp_path):
         next(text)
 
 
+def test_tabs_and_arrays_are_read_as_what_they_are(tmp_path):
+    """Quotes of a .tsv file are letters; a .json file may have lines of objects."""
+    table = write(tmp_path / "t.tsv", 'text\tlabel\n"So, he\tneg\na, b\tpos\n')
+    assert records(table) == [('"So, he', "neg", "t.tsv, row 2"), ("a, b", "pos", "t.tsv, row 3")]
+    texts = write(tmp_path / "a.json", '[\n "one, two",\n "three"\n]')
+    assert records(texts)[1] == ("three", None, "a.json, item 2")
+    objects = write(tmp_path / "o.json", '[{"body": "one", "n": 1}, {"body": "two", "n": 2}]')
+    assert records(objects, column="body", label="n")[1] == ("two", "2", "o.json, item 2")
+    assert records(str(tmp_path)) == records(table)  # arrays beside a table are about it
+    lines = write(tmp_path / "l.json", '{"text": "one"}\n{"text": "two"}\n')
+    assert [record[0] for record in records(lines)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("t.tsv", "a\tb\n1\t2\n", "t.tsv: no column of a known name; .*; available: a, b"),
+        ("t.json", '["a", 5]', "t.json, item 2 is 5; wanted a text or an object"),
+        ("t.json", '["a", ', "t.json: not JSON: "),
+        ("t.json", '[{"a": "x", "b": "y"}]', "t.json, item 1: no column of a known name"),
+        ("t.zip", b"PK\x03\x04", "'t.zip' is an archive or packed as .zip; unpack it"),
+        ("t.csv.bz2", b"BZh", "'t.csv.bz2' is an archive or packed as .bz2"),
+        ("t.txt.gz.gz", b"", "'t.txt.gz.gz' is packed twice; unpack it once"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(tmp_path, name, content, message):
+    with pytest.raises(ValueError, match=message):
+        records(write(tmp_path / name, content))
+
+
+def test_views_of_texts_are_read_and_bytes_that_are_none_are_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    if hasattr(pa, "string_view"):
+        table = pa.table({"text": pa.array(["one", "two"], pa.string_view())})
+        try:
+            pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+        except pa.ArrowNotImplementedError:  # of an older pyarrow, which writes none
+            pass
+        else:
+            assert records(str(tmp_path / "v.parquet"))[1][0] == "two"
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, pa.array([b"one", b"a\xff"], pa.binary()).buffers()
+    )
+    pyarrow.parquet.write_table(pa.table({"text": broken}), tmp_path / "b.parquet")
+    message = "b.parquet, row 2: column 'text' is not valid UTF-8: byte 1"
+    with pytest.raises(ValueError, match=message):
+        records(str(tmp_path / "b.parquet"))
+
+
 # what is wrong with a text
 
 
@@ -247,7 +298,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.txt",
             "a line\n",
             {"column": "text"},
-            "'t.txt' has no columns: --column and --label go with .csv, .jsonl and",
+            "'t.txt' has no columns: --column and --label go with .csv, .tsv, .jsonl, .json",
         ),
         ("t.txt", "a line\n", {"label": "label"}, "'t.txt' has no columns"),
         ("t.csv", "text\n", {}, "'t.csv' has no rows below its header: text"),
