@@ -26,10 +26,14 @@ import minitx
 from minitx import analysis, circuits
 from minitx.analysis import atlas
 from minitx.analysis.contract import registry, sides
+from minitx.analysis.maths import profiles
+from minitx.analysis.measures import mean_kernel
 from minitx.analysis.pages import compare
 from minitx.analysis.pages import explore as explore_page
 from minitx.analysis.parity import models as parity
 from minitx.analysis.parity import record
+from minitx.analysis.running import stream
+from minitx.analysis.texts import corpus
 
 ROOT = Path(__file__).parents[1]
 SENTENCE = re.compile(r"[^\n]{15,450}[\w)'\"%.…=]")
@@ -49,6 +53,9 @@ FAILED = {  # cells that once ended in NumPy's words, or Python's, or in NaN
     "gpt2: 40 positions": "heads",
     "deberta-masked": "verify",
     "opt-biasless": "sources residual",
+    "bert-masked": "relearn",
+    "smollm3-fourth": "sources kernel rotation",
+    "clip-texts": "explore",
 }
 
 
@@ -205,6 +212,45 @@ def test_every_cell_answers_or_says_why_not(name, tmp_path):
     assert len(results) >= max(1, len(failed))
     raw = {asked: repr(said) for asked, said in results.items() if isinstance(said, Exception)}
     assert not raw
+
+
+@pytest.mark.parametrize("base", odd.BASES)
+def test_a_pruned_head_has_no_rotation(base, tmp_path):
+    """Its attention is the broadest, but it is not among the heads that are chosen."""
+    model = odd.model(f"{base}: pruned head")
+    ids = odd.texts(model, tmp_path, n=4)
+    with pytest.raises(registry.NotApplicable, match="L0H0 has no rotation: its query or key weig"):
+        analysis.run("rotation", model, ids=ids, head="L0H0", gauge=2, compare=2)
+    names = analysis.run("attention", model, ids=ids).arrays["heads"].tolist()
+    assert names and not {*names} & {"L0H0", "L1H0", "L1H1", "L1H2"}
+
+
+def test_profiles_that_differ_by_rounding_are_one():
+    uniform = np.full((12, 21), 0.3)
+    uniform[::2, 3] += 1e-15
+    others = np.eye(5, 21)
+    labels = profiles.clusters(np.vstack([uniform, others]), k=6)[1]
+    assert np.bincount(labels).tolist().count(1) == 5
+    with pytest.raises(ValueError, match="7 clusters requested for 6 different profiles"):
+        profiles.clusters(np.vstack([uniform, others]), k=7)
+
+
+def test_a_model_of_few_positions_repeats_as_many_words_as_fit():
+    words = analysis.run("heads", odd.model("gpt2: 40 positions"), texts=2, tokens=24).arrays
+    assert words["words"] == 20
+
+
+def test_a_layer_that_turns_nothing_keeps_its_number(tmp_path):
+    """SmolLM3 turns no queries in every fourth layer: their means are those of q itself."""
+    model = odd.model("smollm3-fourth")
+    documents = corpus.documents(model, f"ids:{odd.texts(model, tmp_path, n=2)}", 2)
+    means = mean_kernel.means(model, documents, stream.UNSAVED)["q_in_even"]
+    trace = minitx.run(model, documents.first()[0], ["q", "q_in"])
+    still = [layer for layer, turn in enumerate(model.config.rotary) if turn is None]
+    assert still and len(means) == model.config.n_layers
+    for layer, mean in enumerate(means):
+        point = "q" if layer in still else "q_in"
+        assert np.array_equal(mean, trace[point, layer][0])
 
 
 def test_numpys_words_are_no_sentence():

@@ -30,6 +30,9 @@ def n_words(model, fillers, tokens=0):
     """
     ends = sum(map(len, corpus.specials(model)))
     longest, least = model.config.n_ctx, LEAST * (1 + fillers) + ends
+    if longest < least:
+        reads = f"this model reads at most {longest}"
+        raise ValueError(f"documents spread with {fillers} fillers have {least} tokens; {reads}")
     if tokens and not least <= tokens <= longest:
         raise ValueError(f"--tokens {tokens}: spread documents have {least} to {longest} here")
     tokens = tokens or min(longest, max(least, USUAL))

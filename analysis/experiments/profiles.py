@@ -78,7 +78,7 @@ def profiles(
     attention = {name: x[:, 0] for name, x in everywhere.items()}
     if clusters == USUAL:
         profiles_of_heads = everywhere["plain"][:, -1].reshape(-1, 2 * reach + 1)
-        clusters = min(USUAL, len(np.unique(profiles_of_heads, axis=0)))
+        clusters = min(USUAL, len(maths.different(profiles_of_heads)))
     uniform = maths.uniform(T, model.config.causal, reach)
     result = {"T": T, "documents": len(texts), "offsets": maths.offsets(reach)}
     result |= {"clustered": clustered, "uniform": uniform}

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import Asks, Of, Without, options, register
+from ..contract import Asks, NotApplicable, Of, Without, options, register
 from ..drawing import Bar, Names, Part, Rows, When, bars, column, draw, row
 from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
@@ -120,6 +120,7 @@ def _by_table(model, run, given, drawn):
         T = document_set.T
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
     pairs = heads.select(head, model, document_set, run)
+    _check_weights(model, pairs)
     layers = inputs.layers(model)
     alone = {layer: inputs.of_positions(model, layer, T).astype(float) for layer in layers}
     X, positions = alone, {}
@@ -145,6 +146,16 @@ WAYS = by_mechanism.entries(
     bias="nothing to turn: a bias by distance turns no query",
     none=f"nothing to turn: {by_mechanism.NO_PLACES}",
 )
+
+
+def _check_weights(model, pairs):
+    """Raise NotApplicable for a head to draw that turns nothing, or where there is none to draw."""
+    if not pairs:
+        raise NotApplicable("rotation needs a head with query and key weights; here all are zero")
+    for pair in pairs:
+        if inputs.is_pruned(model, *pair):
+            name = heads.name(*pair)
+            raise NotApplicable(f"{name} has no rotation: its query or key weights are zero")
 
 
 def _find_peaks(table, seed):

@@ -15,6 +15,7 @@ REACH = 10
 # many times uniform attention, which is less the longer the documents are
 LEAST = 0.1
 TIMES = 5
+SAME = 6  # decimals in which two profiles differ: rounding in float32 is less
 DIRECTION = (  # the rule in words
     f"the offset with most attention is not 0, and gets at least {LEAST} of it and {TIMES} times "
     f"uniform attention"
@@ -180,7 +181,7 @@ def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     >>> labels.tolist()
     [1, 0, 0, 1]
     """
-    distinct = np.unique(profiles, axis=0)
+    distinct = different(profiles)
     if len(distinct) < k:
         raise ValueError(
             f"{k} clusters requested for {len(distinct)} different profiles: use more documents"
@@ -194,6 +195,17 @@ def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
         centres = _far_apart(distinct, k)
     centres = centres[np.argsort(place(centres), kind="stable")]
     return centres, nearest(profiles, centres)
+
+
+def different(profiles):
+    """The profiles that differ by more than rounding: [N R] -> [n R].
+
+    A pruned head looks at all tokens alike, in every document up to rounding:
+
+    >>> len(different(np.array([[0.5, 0.5], [0.5, 0.5 + 1e-15], [0.2, 0.8]])))
+    2
+    """
+    return np.unique(profiles.round(SAME), axis=0)
 
 
 def _once(profiles, k, rng):

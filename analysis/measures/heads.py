@@ -65,11 +65,16 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest.
 
     'auto' uses attention on these documents or, without documents, attention from positions
-    alone. Raises ValueError for a layer without weights.
+    alone; pruned heads, which attend to all tokens alike, are left out. Raises ValueError for a
+    layer without weights.
     """
     layers = inputs.layers(model)
     if names == "auto":
         attention = mean_attention(model, documents, run)
+        places = np.ndindex(attention.shape[:2])
+        pruned = [inputs.is_pruned(model, layers[i], head) for i, head in places]
+        if not all(pruned):
+            attention[np.reshape(pruned, attention.shape[:2])] = 0
         return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]

@@ -212,6 +212,11 @@ def query_key(model, layer, head, bias=False):
     return [kind(w, model.config, letter)[head] for kind in kinds for letter in "QK"]
 
 
+def is_pruned(model, layer, head):
+    """Whether a head compares nothing, since its query or key weights are zero."""
+    return not all(W.any() for W in query_key(model, layer, head))
+
+
 def qk_directions(model):
     """U_Q and U_K of every head: [L H D r] twice."""
     U_Q, _, U_K = factors.svd(*queries_keys(model, range(model.config.n_layers)))

@@ -36,6 +36,13 @@ def before_turn(model):
     return ("q_in", "k_in") if model.config.rotary else ("q", "k")
 
 
+def as_before_turn(model, name, layer):
+    """q_in or k_in for q or k of a layer that turns none (SmolLM3's fourth); else the name."""
+    rotary = model.config.rotary
+    is_still = rotary and name in ("q", "k") and rotary[layer] is None
+    return f"{name}_in" if is_still else name
+
+
 def means(model, documents, run, what="documents"):
     """Mean queries and keys at each place: {"q_even": [L H T d], "q_odd", "k_even", "k_odd"}.
 
@@ -48,8 +55,8 @@ def means(model, documents, run, what="documents"):
         arrays = {name: [] for name in names}
 
         def watch(name, x, layer=None):
-            if name in names:
-                arrays[name].append(x[0].copy())
+            for each in {name, as_before_turn(model, name, layer)} & names:
+                arrays[each].append(x[0].copy())
 
         def value(_):
             return {f"{name}_{HALVES[i % 2]}": np.array(x) for name, x in arrays.items()}
@@ -77,8 +84,9 @@ def run_alone(model, document, query, key):
     kept = {name: [] for name in ("scores", "q", "k")}
 
     def hook(name, x, layer=None):
-        if name in mean:
-            x = np.broadcast_to(mean[name][layer][None, :, None], x.shape).astype(x.dtype)
+        point = as_before_turn(model, name, layer)
+        if point in mean:
+            x = np.broadcast_to(mean[point][layer][None, :, None], x.shape).astype(x.dtype)
         if name in kept:
             kept[name].append(x[0].copy())
         return x

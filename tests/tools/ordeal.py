@@ -28,7 +28,6 @@ import folders
 import numpy as np
 
 import minitx
-from minitx.checkpoint import UnreadWarning
 from minitx.families import FAMILIES
 from minitx.memory import keep_freed_memory
 
@@ -179,7 +178,6 @@ def _judged(attempted, path):
     stages = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", UnreadWarning)
         try:
             fault = attempted(path, stages)
         except BaseException as error:
