@@ -193,8 +193,8 @@ class Others(NamedTuple):
     """Names of a point in other libraries; N stands for the layer.
 
     >>> from minitx.names import others_of
-    >>> others_of("v").hooks
-    ['blocks.N.attn.hook_v']
+    >>> others_of("pattern").hooks
+    ['blocks.N.attn.hook_pattern']
     """
 
     hooks: list[str]  # of TransformerLens
@@ -209,7 +209,7 @@ def others_of(point: str) -> Others:
 
     >>> from minitx.names import others_of
     >>> others_of("type_embed")
-    Others(hooks=[], modules=['token_type_embeddings'])
+    Others(hooks=['token_type_embed.hook_out'], modules=['token_type_embeddings'])
     """
     if point not in POINTS:
         raise ValueError(f"{point!r:.80} is no point; wanted one of minitx.POINTS, such as 'q'")

@@ -109,7 +109,7 @@ def _given(model, prompt, target, other, position, seed):
 def _check(model):
     """Raise NotApplicable for a model without logits of a text."""
     cfg = model.config
-    if cfg.task_head in (None, "projection") or cfg.picture is not None:
+    if cfg.task_head == "projection" or cfg.picture is not None:
         kind = "pictures" if cfg.picture is not None else f"texts, with the head {cfg.task_head}"
         raise NotApplicable(f"attribute needs logits of a text; this model reads {kind}")
     if not of_classes(cfg.task_head):

@@ -140,6 +140,8 @@ def test_what_is_no_class_is_refused(models, tmp_path):
         circuits.logit_attribution(models["sequence"], TEXT, "x")
     with pytest.raises(ValueError, match="the head 'token' has logits at every token; wanted plac"):
         circuits.logit_attribution(models["token"], TEXT, "neutral")
+    with pytest.raises(ValueError, match="attribute"):
+        analysis.run("attribute", "tiny-vit")
     with pytest.raises(ValueError, match="position is 99; the logits are at 0 to 8"):
         analysis.run("attribute", models["token"], prompt=TEXT, position=99)
     with pytest.raises(ValueError, match="chance draws other classes, and there is none beside"):
