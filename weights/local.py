@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from . import states
 from .states import INDEX, MODEL
+from .writing import replace_file
 
 BUNDLED = Path(__file__).parent
 PICTURES = "pictures"  # folder of the checkpoints that read these
@@ -376,4 +377,4 @@ def write_record(record):
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    replace_file(draft, os.path.realpath(path))

@@ -1,9 +1,7 @@
 """`minitx lesson`: a lesson in the browser."""
 
-from pathlib import Path
-
 from ..machine import language
-from ..machine.files import writable
+from ..machine.files import writable_file
 from . import flags
 
 
@@ -25,6 +23,6 @@ def run(arguments):
     from minitx.lessons import command
 
     if arguments.notebook is not None:
-        writable(Path(arguments.notebook).parent)
+        writable_file(arguments.notebook)
     where = {"out": arguments.out, "browser": not arguments.no_browser}
     command.run(arguments.n, language.current(), arguments.notebook, **where)

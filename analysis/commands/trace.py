@@ -12,7 +12,7 @@ from minitx.circuits.measure import with_places
 from minitx.heads import is_pooled, of_classes
 from minitx.labels import predicted
 
-from ..machine.files import writable, write
+from ..machine.files import writable_file, write
 from ..machine.language import filled, translated
 from . import flags, inputs, output
 
@@ -33,7 +33,7 @@ def run(arguments):
     """minitx trace MODEL TEXT"""
     text = inputs.text_of(arguments.text)
     if arguments.save:
-        writable(Path(arguments.save).parent)
+        writable_file(arguments.save)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
     source = arguments.source and inputs.text_of(arguments.source)

@@ -5,7 +5,7 @@ from pathlib import Path
 import minitx
 from minitx import weights
 
-from ..machine.files import as_json, writable, write
+from ..machine.files import as_json, writable_file, write
 from ..parity import compare, junit, models, reference
 from . import flags
 
@@ -32,8 +32,9 @@ def declare(commands):
 
 def run(arguments):
     """minitx verify MODEL REFERENCE"""
+    compare.bound_for(arguments.bound or 0.0, None)  # before long work
     if arguments.junit:
-        writable(Path(arguments.junit).parent)
+        writable_file(arguments.junit)
     outcome, moved = compared(arguments)
     if arguments.junit:
         write(Path(arguments.junit), junit.xml(outcome, arguments.model))

@@ -8,6 +8,8 @@ import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from minitx.weights.writing import replace_file, replaced_by, write_into
+
 MADE: list[Path] = []  # folders that `writable` made, each before those that it lies in
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, or not for this user
 
@@ -24,24 +26,35 @@ def write(path, content):
 def write_all(contents, before=lambda: None):
     """Replace several files, {path: text or bytes}, in this order, once there is room for all.
 
+    A link stays, and its target is replaced; a device, a pipe or standard output is written into.
+
     before: called between the last that is written and the first that is renamed. Raises OSError
     that names the file and what was in its way; the old files are then as they were.
     """
-    drafts = {}
+    contents = {path: _as_bytes(content) for path, content in contents.items()}
+    targets, drafts = {}, {}
     try:
         for path, content in contents.items():
-            as_bytes = content if isinstance(content, bytes) else content.encode()
-            drafts[path] = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            with _explained(path, len(as_bytes)):
-                drafts[path].write_bytes(as_bytes)
+            with _explained(path, len(content)):
+                targets[path] = target = replaced_by(path)
+                if target is not None:
+                    drafts[path] = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+                    drafts[path].write_bytes(content)
         before()
-        for path, draft in drafts.items():
+        for path, target in targets.items():
             with _explained(path):
-                os.replace(draft, path)
+                if target is None:
+                    write_into(path, contents[path])
+                else:
+                    replace_file(drafts[path], target)
     finally:
         for draft in drafts.values():
             with suppress(OSError):
                 draft.unlink()
+
+
+def _as_bytes(content):
+    return content if isinstance(content, bytes) else content.encode()
 
 
 @contextmanager
@@ -71,6 +84,19 @@ def writable(folder):
     finally:
         trial.unlink(missing_ok=True)
     return folder
+
+
+def writable_file(path):
+    """The path of a file to write, its folder created; raises OSError where it cannot be."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder; wanted the name of a file", str(path))
+    target = replaced_by(path)
+    if target is not None:
+        writable(target.parent)
+    elif not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return path
 
 
 def is_new_with(path):

@@ -117,7 +117,7 @@ def check_file(name):
     if path.suffix[1:] not in results.FORMATS:
         wanted = " or ".join(f".{ending}" for ending in results.FORMATS)
         raise ValueError(f"--out {name}: wanted a file that ends in {wanted}")
-    files.writable(path.parent)
+    files.writable_file(path)
     return path
 
 

@@ -2,11 +2,10 @@
 
 from html import escape
 from numbers import Integral
-from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
-from ..machine.files import writable, write
+from ..machine.files import writable_file, write
 from ..running import blas, settings, single
 from ..texts import joined
 from . import explore
@@ -31,8 +30,7 @@ class Page:
 
     def save(self, path):
         """Write the page to a file that any browser opens, and return its path."""
-        path = Path(path)
-        writable(path.parent)
+        path = writable_file(path)
         write(path, self.html)
         return path
 

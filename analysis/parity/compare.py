@@ -90,8 +90,7 @@ def verify(model, recorded, bound=None):
     see BOUNDS. Raises ValueError if the model cannot read the recorded ids, or lacks a recorded
     point.
     """
-    if bound is None:
-        bound = BOUNDS[str(model.weights.W_E.dtype), recorded.about["dtype"]]
+    bound = bound_for(bound, (str(model.weights.W_E.dtype), recorded.about["dtype"]))
     rows, labels = [], []
     for i, inputs in enumerate(recorded.batches):
         trace = run(model, inputs, recorded.arrays[i])
@@ -103,6 +102,15 @@ def verify(model, recorded, bound=None):
     rows.sort(key=lambda entry: entry[:2])
     notes = notes_on(model, recorded)
     return Parity([row for _, _, row in rows], bound, notes, labels)
+
+
+def bound_for(bound, dtypes):
+    """The bound, or that of the dtypes. Raises ValueError unless it is finite and not negative."""
+    if bound is None:
+        return BOUNDS[dtypes]
+    if not (math.isfinite(bound) and bound >= 0):
+        raise ValueError(f"bound is {bound}; wanted a finite number of at least 0")
+    return bound
 
 
 def run(model, inputs, points):

@@ -37,7 +37,7 @@ def verify(a, b, text="sample", texts=TEXTS, tokens=TOKENS, bound=None):
     check_alike(a, b)
     inputs_of_all = batches.of_rows(rows_of(b, text, texts, tokens), b)
     dtypes = str(a.weights.W_E.dtype), str(b.weights.W_E.dtype)
-    bound = compare.BOUNDS[dtypes] if bound is None else bound
+    bound = compare.bound_for(bound, dtypes)
     entries, labels = [], []
     for i, inputs in enumerate(inputs_of_all):
         keys = compared(b)

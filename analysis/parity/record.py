@@ -14,7 +14,7 @@ from minitx import points
 from minitx.files import read_json
 
 from ..contract import options, sides
-from ..machine.files import writable
+from ..machine.files import writable_file
 from ..running import settings
 from ..texts import formats
 from . import batches, library, reference, sampled
@@ -47,8 +47,7 @@ def make(folder, path, how=How()):  # noqa: B008  (a tuple)
     Each text alone, and all of them padded in one batch, in float64. Raises ValueError if the
     library is not installed, or shows none of the points.
     """
-    path, folder = Path(path), Path(folder)
-    writable(path.parent)
+    path, folder = writable_file(path), Path(folder)
     ours = minitx.load(folder)
     wanted = set(points.expand(how.points, points.points(ours), ours))
     model = library.load(folder)

@@ -118,6 +118,8 @@ def from_tensors(tensors, about):
         for name, x in row.items():
             wanted(f"{i}.{name}", x, "f", 1)
         arrays.append({point_of(name): x for name, x in row.items()})
+    if not any(arrays):
+        raise ValueError("it holds no arrays to compare with")
     return Reference(batches, arrays, samples, about)
 
 

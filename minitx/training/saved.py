@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from ..files import one_line, read_json
+from ..weights.writing import replace_file, replaced_by
 
 STATE, RECORD = "state.safetensors", "train.json"
 FORMAT = 1  # of train.json, also of one that names none
@@ -173,11 +174,12 @@ def read_state(path, arrays):
 
 def write(path, content):
     """Replace a file by a text or bytes in one step: it is never half written."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     content = content.encode() if isinstance(content, str) else content
+    target = replaced_by(path) or path
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         draft.write_bytes(content)
-        os.replace(draft, path)
+        replace_file(draft, target)
     except OSError as error:
         text = f"{error.strerror} ({len(content):,} bytes wanted)"
         raise OSError(error.errno, text, str(path)) from None

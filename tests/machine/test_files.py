@@ -1,11 +1,16 @@
 """A file is whole: the old one, or the new one."""
 
 import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from minitx.analysis.machine import files
-from minitx.analysis.machine.files import write
+from minitx.analysis.machine.files import write, write_all
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
@@ -19,3 +24,52 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk gone"):
         write(path, "new")
     assert path.read_text() == "old"
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "x.json", tmp_path / "link.json"
+    for content in ("a new one", "its successor"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.path.join("real", "x.json"))
+        write(link, content)
+        assert link.is_symlink() and target.read_text() == content
+    assert [path.name for path in target.parent.iterdir()] == ["x.json"]
+    target.chmod(0o640)
+    write(link, "and another")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names, as Unix has")
+def test_what_is_no_ordinary_file_is_written_into(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_all({tmp_path / "x": "beside", pipe: "through"})
+    assert os.read(reader, 99) == b"through" and stat.S_ISFIFO(pipe.stat().st_mode)
+    os.close(reader)
+    assert files.writable_file(os.devnull) and not os.path.isfile(os.devnull)
+    write(Path(os.devnull), "away")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    with pytest.raises(IsADirectoryError, match="a folder; wanted the name of a file"):
+        files.writable_file(tmp_path)
+
+
+PRINTS = """
+from pathlib import Path
+from minitx.analysis.machine.files import writable_file, write
+print("before")
+write(writable_file("/dev/stdout"), "between\\n")
+print("after")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
+def test_standard_output_is_written_to_in_order_also_where_it_is_a_file(tmp_path):
+    arguments = [sys.executable, "-c", PRINTS]
+    expected = "before\nbetween\nafter\n"
+    piped = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
+    assert piped.stdout == expected
+    with open(tmp_path / "log", "w") as log:
+        subprocess.run(arguments, stdout=log, check=True, timeout=60)
+    assert (tmp_path / "log").read_text() == expected

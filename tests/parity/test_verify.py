@@ -332,6 +332,12 @@ def stated(name, value):
     return lambda tensors, about: about.update({name: value})
 
 
+def without_arrays(tensors, about):
+    """A change of a record that leaves nothing but its ids."""
+    for name in [name for name in tensors if name.partition(".")[2] not in ("tokens", "valid")]:
+        tensors.pop(name)
+
+
 DAMAGE = [  # a change of the tensors and of what is said | the error
     (renamed("0.tokens", "99999999999999.tokens"), "0.tokens or 0.valid is missing"),
     (renamed("3.q.1", "7.q.1"), "no batch 4; available"),
@@ -342,6 +348,7 @@ DAMAGE = [  # a change of the tensors and of what is said | the error
     (shaped("1.tokens", lambda x: x[0]), "'1.tokens' is int"),
     (shaped("1.q.0", lambda x: x[:, None]), r"'1.q.0' is float64 .\d+, 1."),
     (shaped("1.q.0", lambda x: x[:0]), "'1.q.0' is float64 .0,."),
+    (without_arrays, "it holds no arrays to compare with"),
     (stated("dtype", "../../hit"), "its 'dtype' is '../../hit', wanted one of"),
     (stated("texts", [7]), "its 'texts' are .7."),
     (stated("texts", 1e308), "its 'texts' is 1e.308"),
@@ -398,6 +405,9 @@ def test_verify_as_a_command(tmp_path, capsys):
     assert record["first"] == "post.L0" and record["moved"] == []
     assert main(["verify", sound, path, "--bound", "1e-20"]) == 1
     capsys.readouterr()
+    for bound in ("inf", "nan", "-1"):
+        assert main(["verify", wrong, path, f"--bound={bound}"]) == 2
+        assert "wanted a finite number of at least 0" in capsys.readouterr().err
     assert main(["verify", sound, str(tmp_path / "nothing")]) == 2
     assert "not a bundled model" in capsys.readouterr().err
 

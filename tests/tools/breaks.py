@@ -6704,4 +6704,22 @@ BREAKS = [
         "np.quantile(self.largest(drawn), nulls.CHANCE, axis=-1)",
         "self.largest(drawn).mean(axis=-1)",
     ),
+    Break(
+        "a file that is replaced gets other permissions",
+        "weights/writing.py",
+        "shutil.copymode(target, draft)",
+        "None",
+    ),
+    Break(
+        "a bound may be infinite",
+        PARITY_COMPARE,
+        "math.isfinite(bound) and bound >= 0",
+        "bound >= 0",
+    ),
+    Break(
+        "tensors that were not read are not told",
+        CHECKPOINT,
+        "warnings.warn(f'{text}; {reason}' if reason else text, UnreadWarning, stacklevel=3)",
+        "None",
+    ),
 ]
