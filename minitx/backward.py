@@ -153,7 +153,7 @@ def self_attention_back(dy, x, back):  # [B T D] -> [B T D]
     dq, dk, dv, d_scores = attention_back(dy, back)
     if back.of_stack().has("pos_bias"):
         add_to_bias(d_scores, back.of_stack())
-    dx = linear_back("V", join_heads(dv), x, back)
+    dx = linear_back("V", limited_back("V", join_heads(dv), x, back), x, back)
     dx += placed_back("q", dq, x, back)
     dx += placed_back("k", dk, x, back)
     return dx
@@ -170,7 +170,8 @@ def placed_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T D]
         d_angle = quarter_turn_product(dy, back.value(name), angle.shape[-1])
         back.add("pos_angle", d_angle)
         dy = back.point(f"{name}_in", turned(dy, -angle, scale))
-    return linear_back(name.upper(), projected_back(name, dy, x, back), x, back)
+    dy = limited_back(name.upper(), projected_back(name, dy, x, back), x, back)
+    return linear_back(name.upper(), dy, x, back)
 
 
 def projected_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T A]
@@ -182,6 +183,14 @@ def projected_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T A]
     if cfg.qk_norm_all:
         return norm_back(f"ln_all_{name}", join_heads(dy), before, back)
     return join_heads(norm_back(f"ln_{name}", dy, split_heads(before, cfg), back))
+
+
+def limited_back(letter, dy, x, back):  # [B T A], [B T D] -> [B T A]
+    """Where x W + b is beyond its limit, nothing comes back (OLMo)."""
+    if not back.cfg.qkv_limit:
+        return dy
+    before = linear(x, back.array(f"W_{letter}"), back.array(f"b_{letter}"))  # not recorded
+    return dy * (abs(before) <= back.cfg.qkv_limit)
 
 
 def cross_attention_back(dy, x, back):  # [B T D] -> [B T D]

@@ -15,7 +15,7 @@ from .families import FAMILIES, from_hf
 from .files import listing, read_config, read_json, read_tensors
 from .heads import HEADS, OF_PICTURES, of_classes
 from .held_heads import with_head
-from .joined import joined
+from .joined import joined, ones
 from .labels import fitting
 from .memory import keep_freed_memory
 from .positions import sinusoids
@@ -201,8 +201,14 @@ class Stored:
 
     def take(self, table, config, prefix=""):
         """{our name: array} for a table of {our name: Tensor}."""
-        here = {ours: t for ours, t in table.items() if not t.only or getattr(config, t.only)}
-        return {ours: self._take(ours, tensor, config, prefix) for ours, tensor in here.items()}
+        arrays = {}
+        for ours, tensor in table.items():
+            is_there = not tensor.only or getattr(config, tensor.only)
+            if is_there and tensor.names:
+                arrays[ours] = self._take(ours, tensor, config, prefix)
+            elif is_there:
+                arrays[ours] = ones(config.d_model, self.dtype)
+        return arrays
 
     def _take(self, ours, tensor, config, prefix):
         name = self.find(tensor, prefix)

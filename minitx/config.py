@@ -78,6 +78,8 @@ class Config(show.Shown):
     kv_heads: int = 0  # heads of keys and values, each for several of queries; 0: n_heads
     embed_scale: float = 1.0  # factor on rows of the word embedding
     unembed_scale: float = 1.0  # factor on the stream before W_U
+    write_scale: float = 1.0  # factor in what is written to the stream; arrays have it (Granite)
+    qkv_limit: float = 0.0  # no number of queries, keys, values is beyond it (OLMo); 0: none
     scale_attn: bool = True  # scores are divided by sqrt(d_head)
     d_scale: float = 0.0  # the number in place of d_head there (Gemma 2); 0: d_head
     score_cap: float = 0.0  # scores are cap tanh(scores / cap) (Gemma 2); 0: as they are

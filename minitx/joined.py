@@ -1,4 +1,4 @@
-"""An array that is made of several tensors of a file: a picture's W_E, or a scaled matrix."""
+"""An array made of several tensors of a file, or of none: a picture's W_E, a scaled matrix, ones."""
 
 import numpy as np
 
@@ -19,3 +19,10 @@ def joined(array, tensor, prefix, stored):
     result = tensor.join(*made_of)
     result.flags.writeable = array.flags.writeable
     return result
+
+
+def ones(width, dtype):
+    """A gain that no file has; read-only, as arrays of a file are."""
+    array = np.ones(width, dtype)
+    array.flags.writeable = False
+    return array

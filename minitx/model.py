@@ -220,7 +220,7 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     products = qkv(x, w)
     q = placed("q", next(products), w, cfg, hook, turn)
     k = placed("k", next(products), w, cfg, hook, turn)
-    v = hook("v", split_heads(next(products), cfg))
+    v = hook("v", split_heads(limited(next(products), cfg), cfg))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
     attn_bias = place.bias
@@ -255,6 +255,7 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
     All heads are normed together (OLMo 2), or each by itself (Qwen3).
     """
+    x = limited(x, cfg)
     if cfg.qk_norm_all:
         x = norm(f"ln_all_{name}", x, w, cfg, hook)
     x = split_heads(x, cfg)
@@ -263,6 +264,11 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
     if turn is not None:
         x = turn(hook(f"{name}_in", x))
     return hook(name, x)
+
+
+def limited(x, cfg):  # [B T A] -> [B T A]
+    """Queries, keys or values, none of whose numbers is beyond a limit (OLMo)."""
+    return np.clip(x, -cfg.qkv_limit, cfg.qkv_limit) if cfg.qkv_limit else x
 
 
 def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -> [B T D]

@@ -7,11 +7,11 @@ were linear. N pairs of texts, R receivers, E edges.
 
 import numpy as np
 
-from ..backward import mlp_back
+from ..backward import limited_back, mlp_back
 from ..backward_steps import norm_back
 from ..gradients import measure_back
 from ..head_weights import columns
-from ..kernels import linear
+from ..kernels import join_heads, linear
 from ..model import CROSS, ENCODER, split_heads
 from ..points import name_of, points
 from ..positions import turned
@@ -127,7 +127,7 @@ class Slopes:
         letter = name[-1]
         W = back.array(f"W_{letter.upper()}")
         if letter == "v" or name.startswith(CROSS):
-            return dy, W, cfg
+            return self._limited(dy, x, letter, back), W, cfg
         if back.has("pos_angle"):
             angle = back.value("pos_angle")
             dy = turned(dy, -angle, cfg.rotary[layer].scale)
@@ -135,7 +135,13 @@ class Slopes:
             b = back.array(f"b_{letter.upper()}")
             before = split_heads(linear(x, W, b), cfg)
             dy = norm_back(f"ln_{letter}", dy, before, back)
-        return dy, W, cfg
+        return self._limited(dy, x, letter, back), W, cfg
+
+    def _limited(self, dy, x, letter, back):  # [N H T d], [N T D] -> [N H T d]
+        """Without what is beyond a limit (OLMo)."""
+        if not back.cfg.qkv_limit:
+            return dy
+        return split_heads(limited_back(letter.upper(), join_heads(dy), x, back), back.cfg)
 
     def nodes(self, changed):  # {Node: [N T D], of heads [N T d]} -> {sender: [N]}
         """The effect of each sender on each pair, on all that reads it."""

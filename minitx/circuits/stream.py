@@ -12,7 +12,7 @@ import numpy as np
 
 from ..head_weights import columns
 from ..kernels import linear
-from ..model import CROSS, ENCODER, identity, mlp, norm
+from ..model import CROSS, ENCODER, identity, limited, mlp, norm
 from ..positions import turned
 
 # component -> the point that holds what it writes
@@ -163,7 +163,7 @@ def projected(stack, name, layer, heads, x, angle):  # [R N T D] -> [N R T d]
     y = [linear(part, W[:, columns(h, cfg)]) for h, part in zip(heads, x)]
     if b is not None:
         y = [part + b[columns(h, cfg)] for h, part in zip(heads, y)]
-    y = np.stack(y, axis=1)
+    y = limited(np.stack(y, axis=1), cfg)
     if letter == "v":
         return y
     if cfg.qk_norm:

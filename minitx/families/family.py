@@ -56,12 +56,13 @@ def by_group(cfg):
 class Tensor(NamedTuple):
     """Where one of our arrays lies in a checkpoint."""
 
-    names: tuple  # the first of these that the file has
+    names: tuple  # the first of these that the file has; (): ones, which no file has
     transposed: bool = False  # stored [out, in], used [in, out]
     part: int | None = None  # the array is that one of the parts of the last axis, from 0
     layout: Callable = by_part  # of a fused matrix: Config -> its parts
     neighbours: bool = False  # pairs of features that are turned together stand side by side
     plus: float = 0.0  # what is added to what is stored
+    times: str = ""  # field of Config by which it is multiplied
     only: str = ""  # field of Config that must be true for the array to be there
     optional: bool = False  # an array that may be absent
     others: tuple = ()  # names of further tensors that the array is made of
@@ -82,12 +83,20 @@ class Tensor(NamedTuple):
         if self.plus:
             array = array + array.dtype.type(self.plus)
             array.flags.writeable = False  # as arrays of a file are
+        if self.factor(cfg) != 1:
+            array = array * array.dtype.type(self.factor(cfg))
+            array.flags.writeable = False
         return array
+
+    def factor(self, cfg):
+        """By which it is multiplied."""
+        return getattr(cfg, self.times) if self.times else 1
 
     def is_copied(self, cfg):
         """Whether a change of the array would not be one of the file's tensor."""
         is_scattered = self.part is not None and self.layout(cfg)[0] > 1
-        return is_scattered or self.neighbours or bool(self.plus) or self.join is not None
+        is_changed = bool(self.plus) or self.factor(cfg) != 1 or self.join is not None
+        return is_scattered or self.neighbours or is_changed or not self.names
 
     def _own_part(self, array, cfg):
         groups, widths = self.layout(cfg)
@@ -125,6 +134,9 @@ def none_withheld(cfg, names):
 def no_layers(raw, values):
     """Nothing that a layer has by itself."""
     return {}
+
+
+ONES = Tensor(())  # the gain of a norm that has none
 
 
 class Family(NamedTuple):

@@ -72,9 +72,6 @@ REFUSED = {
     ),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
     "gpt_oss": Refusal(f"{EXPERTS}, and each head has a sink, a learned extra score", "llama"),
-    "granite": Refusal(
-        "it multiplies embeddings, outputs of layers, and logits by constants", "llama"
-    ),
     "granitemoe": Refusal(EXPERTS, "llama"),
     "helium": Refusal(NEIGHBOURS, "llama"),
     "hunyuan_v1_dense": Refusal("it norms queries and keys after the rotation", "qwen3"),
@@ -107,7 +104,6 @@ REFUSED = {
     "nemotron": Refusal(f"{GEMMA}, and {NO_GATE}", "llama"),
     "nomic_bert": Refusal(UNTRIED, "modernbert"),
     "nystromformer": Refusal(APPROXIMATE, "bert"),
-    "olmo": Refusal(OTHER_BLOCK, "llama"),
     "olmo3": Refusal(UNTRIED, "olmo2"),
     "olmoe": Refusal(EXPERTS, "llama"),
     "openai-gpt": Refusal("it is post-norm", "gpt2"),

@@ -24,6 +24,7 @@ VARIANTS = [
     *("llama-grouped", "llama-tied", "mistral-window", "qwen3-norms", "gpt_neox-parallel"),
     *("falcon-two-norms", "gptj-part", "phi3-shared", "gemma3-window", "olmo2-shared"),
     *("gpt_neo-window", "gemma-shared", "starcoder2-shared", "phi-norms", "smollm3-listed"),
+    *("olmo-limited", "granite-shared"),
     *("bloom-three", "modernbert-masked", "gpt2-causal", "bert-masked", "mpnet-masked"),
     *("bart-causal", "t5-gated", "marian-separate"),
 ]

@@ -135,7 +135,7 @@ def test_the_variants_asked_for_are_there():
     with_head = {"marian", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "bloom"}
     families |= {"modernbert"}
     with_head |= {"opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3_text"}
-    with_head |= {"gpt_neo", "gemma", "starcoder2", "phi", "smollm3"}
+    with_head |= {"gpt_neo", "gemma", "starcoder2", "phi", "smollm3", "olmo", "granite"}
     expected = {(family, head) for family in families for head in (False, True)}
     expected |= {(family, True) for family in with_head}
     assert {(c.model_type, bool(c.task_head)) for c in configs} == expected

@@ -409,6 +409,8 @@ def statistics(module, x):
     """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
     if isinstance(module, torch.nn.LayerNorm):
         return places.statistics(module, x)
+    if type(module).__name__ == "OlmoLayerNorm":  # it has neither gain nor bias
+        return places.statistics(torch.nn.LayerNorm(x.shape[-1], 1e-5), x)
     eps = getattr(module, "variance_epsilon", None) or module.eps
     return {"scale": (x.pow(2).mean(-1) + eps).rsqrt()}
 

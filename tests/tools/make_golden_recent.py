@@ -1,4 +1,4 @@
-"""Makes the models of tests/golden of GPT-Neo, Gemma, StarCoder 2, Phi and SmolLM3.
+"""Makes the models of tests/golden of GPT-Neo, Gemma, StarCoder 2, Phi, SmolLM3, OLMo and Granite.
 
 As make_golden_decoders.py, whose sizes, patches and hooks are used and added to here: six
 configurations of each, tiny and with random weights.
@@ -25,6 +25,10 @@ SIZES = {
     "Gemma": LLAMA | dict(head_dim=6),
     "Starcoder2": {key: value for key, value in STAR.items() if key != "rms_norm_eps"},
     "SmolLM3": LLAMA,
+    "Olmo": {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"},
+    "Granite": LLAMA
+    | dict(embedding_multiplier=1.7, logits_scaling=0.6)
+    | dict(residual_multiplier=0.7, attention_multiplier=0.4),
     "Phi": SMALL
     | dict(intermediate_size=10, max_position_embeddings=32, rope_theta=100.0)
     | dict(bos_token_id=1, eos_token_id=2, pad_token_id=0),
@@ -124,6 +128,34 @@ ROWS["SmolLM3"] = [
     ("token", "TokenClassification", dict(num_labels=3, no_rope_layers=[0, 1]), "BF16", ""),
     ("question", "QuestionAnswering", dict(no_rope_layers=[1, 0]), "F16", ""),
 ]
+ROWS["Olmo"] = [
+    ("limited", "CausalLM", dict(clip_qkv=0.8, num_attention_heads=4), "", "every"),
+    ("free", "CausalLM", dict(attention_bias=True), "BF16", "positions"),
+    ("biases", "CausalLM", dict(attention_bias=True, clip_qkv=0.9), "F16 shards", ""),
+    (
+        "tied",
+        "CausalLM",
+        dict(tie_word_embeddings=True, num_hidden_layers=3, rope_scaling=LINEAR),
+        "BF16 old-rope",
+        "holes",
+    ),
+    ("single", "CausalLM", dict(num_key_value_heads=1, hidden_act="gelu", clip_qkv=2.0), "F16", ""),
+    ("sequence", "SequenceClassification", dict(num_labels=3), "no-prefix", ""),
+]
+ROWS["Granite"] = [
+    ("shared", "CausalLM", dict(num_attention_heads=4), "", "every"),
+    ("biases", "CausalLM", dict(attention_bias=True, mlp_bias=True), "BF16", "positions"),
+    ("tied", "CausalLM", dict(tie_word_embeddings=True, embedding_multiplier=3), "F16", "holes"),
+    (
+        "deep",
+        "CausalLM",
+        dict(num_hidden_layers=3, residual_multiplier=1.3, rope_scaling=YARN),
+        "BF16 shards",
+        "",
+    ),
+    ("single", "CausalLM", dict(num_key_value_heads=1, attention_multiplier=1), "F16", ""),
+    ("plain", "CausalLM", dict(logits_scaling=1.0, residual_multiplier=1.0), "BF16", ""),
+]
 NAMES = {"GPTNeo": "gpt_neo"}
 VARIANTS = [
     (f"{NAMES.get(family, family.lower())}-{name}", f"{family}For{head}", *rest)
@@ -179,6 +211,12 @@ HOOKS = {
         (LAYER + r"mlp\.c_fc", None, "pre"),
         (LAYER + r"mlp\.c_proj", "post", "mlp_out"),
         ("embed_tokens", None, "embed"),
+    ],
+    "olmo": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
+    "granite": [  # of what is written the stream has a part
+        *GATED[:3],
+        (LAYER + r"self_attn\.o_proj", "z", None),
+        *LLAMA_HOOKS[4:],
     ],
     "phi": [
         (LAYER + "input_layernorm", None, "ln1"),

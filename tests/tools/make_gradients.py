@@ -204,6 +204,7 @@ KERNELS = {
     "places": places,
     "turned": turned,
     "feature_major": lambda x: x,
+    "limited": lambda x, cfg: x.clamp(-cfg.qkv_limit, cfg.qkv_limit) if cfg.qkv_limit else x,
     "checked_scale": lambda name, scale, w: scale,
     "ACTIVATIONS": ACTIVATIONS,
 }
@@ -321,7 +322,18 @@ def of_library(folder, given, targets):
     with tempfile.TemporaryDirectory() as gradients:
         library.save_pretrained(gradients)
         arrays = parameters(minitx.load(gradients, "float64"))
-    return {key: x - added(library.config, key) for key, x in arrays.items()}, float(loss)
+    return {key: as_in_file(library.config, key, x) for key, x in arrays.items()}, float(loss)
+
+
+def as_in_file(config, key, x):
+    """A gradient without what loading, which takes it for an array, made of it."""
+    return (x - added(config, key)) / times(config, key)
+
+
+def times(config, key):
+    """By what loading multiplies Granite's arrays that write, twice: the gradient has it, too."""
+    writes = not isinstance(key, str) and key[0] in ("W_O", "b_O", "W_out", "b_out")
+    return getattr(config, "residual_multiplier", 1.0) ** 2 if writes else 1.0
 
 
 def added(config, key):
@@ -338,6 +350,8 @@ def unlearned(model):
         names += ["b_U"]
     if model.config.sinusoids:
         names += ["W_pos", "enc_W_pos"]
+    if model.config.model_type == "olmo":  # the gains that its norms do not have
+        names += [key for key in parameters(model) if "ln" in str(key)]
     return names
 
 
