@@ -54,9 +54,34 @@ class Tokenizer(show.Shown):
         more = japanese.packages(settings_in(self.folder)) if form == "vocab.txt" else ()
         return ("tokenizers", *(["sentencepiece"] if form == "pieces" else more))
 
-    def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
-        """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
+    def encode(
+        self,
+        text: str | Sequence[str],
+        pair: str | Sequence[str] | None = None,
+        special: bool = True,
+    ) -> np.ndarray:
+        """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False.
+
+        text, pair: texts, or lists of the words that they were cut into, each of which is encoded
+        alone: `word_numbers` says of which word each token is.
+
+        >>> import minitx
+        >>> tokenizer = minitx.load("tiny-bert").tokenizer
+        >>> words = ["The", "dogs", "ran"]
+        >>> len(tokenizer.encode(words)) == len(tokenizer.word_numbers(words))
+        True
+        """
         return np.array(self._encoding(text, pair, special).ids, np.intp)
+
+    def word_numbers(self, words: Sequence[str]) -> np.ndarray:
+        """The number of the word that each token of `encode(words)` is of [T]; -1: a special token.
+
+        >>> import minitx
+        >>> minitx.load("tiny-bert").tokenizer.word_numbers(["The", "dog", "ran"])[[0, 1, -1]]
+        array([-1,  0, -1])
+        """
+        numbers = self._encoding(list(words)).word_ids
+        return np.array([-1 if n is None else n for n in numbers], np.intp)
 
     def spans(self, text: str) -> np.ndarray:
         """The characters of each token of a text: [T 2], the first, and the one after the last.
@@ -117,11 +142,16 @@ class Tokenizer(show.Shown):
         return Batch(tokens, valid, types.clip(0, config.n_types - 1))
 
     def _encoding(self, text, pair=None, special=True):
-        check_text(text)
-        if pair is not None:
-            check_text(pair)
+        of_words = isinstance(text, list | tuple)
+        if pair is not None and isinstance(pair, list | tuple) != of_words:
+            raise ValueError("one of two texts is cut into words; wanted both, or none")
+        given = [text] if pair is None else [text, pair]
+        if of_words:
+            given = [word for part in given for word in part]
+        for part in given:
+            check_text(part, "a word" if of_words else "text")
         with _named(self.folder, "read this text"):
-            return self._tokenizer.encode(text, pair, add_special_tokens=special)
+            return self._tokenizer.encode(text, pair, of_words, special)
 
 
 class Wrapped(Tokenizer):

@@ -58,7 +58,7 @@ WRONG = {  # a line of a user's program -> the kind of mistake that it is
     "model.layers[0].w_q": "attr-defined",
     "model.config.n_head": "attr-defined",
     "model.config.n_layers = 3": "misc",
-    'model.tokenizer.encode(["A dog"])': "arg-type",
+    "model.tokenizer.encode([3])": "list-item",
     'minitx.run(model, "A dog").stack(3)': "arg-type",
     'minitx.run(model, "A dog")["q", "1"]': "index",
     "minitx.Cache().lenght": "attr-defined",

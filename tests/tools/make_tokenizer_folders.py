@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import transformers
-from tokenizer_folders import FOLDERS, PAIR, TEXTS, write
+from tokenizer_folders import FOLDERS, PAIR, TEXTS, WORDS, write
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
 
@@ -18,8 +18,7 @@ def main():
     transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as place:
         answers = {
-            name: of_library(write(Path(place) / str(i), files))
-            for i, (name, files) in enumerate(FOLDERS.items())
+            name: of_library(write(Path(place) / name, files)) for name, files in FOLDERS.items()
         }
     lines = [f"{json.dumps(name)}: {json.dumps(answer)}" for name, answer in answers.items()]
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
@@ -32,7 +31,11 @@ def of_library(folder):
     except Exception as error:
         return {"error": type(error).__name__}
     ids = [tokenizer(text)["input_ids"] for text in TEXTS]
-    return {"ids": ids, "pair": tokenizer(*PAIR)["input_ids"]}
+    answer = {"ids": ids, "pair": tokenizer(*PAIR)["input_ids"]}
+    if folder.name.startswith("of "):  # those that were added with words
+        words = tokenizer(list(WORDS), is_split_into_words=True)
+        answer["words"] = words["input_ids"], words.word_ids()
+    return answer
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ TEXTS = (
     "he <new> out / x",
 )
 PAIR = "the tide", "Hello"
+WORDS = "The", "Café", "tide", "hadgone", "out,"
 PIECES = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] the The tide had gone out hello Hello he caf cafe café Café "
     "##s ##e ##é < > new [ ] mask s / cls sep 日 本 日本 , . <mask> <s> </s>"
@@ -210,6 +211,16 @@ OF = {  # which of these a base is tried with: the beginning of its name
 }
 
 
+OF_TYPES = [  # (model_type, files): without a class, as the type's own class builds them
+    *((name, bpe_files(GPT2)) for name in "gptj opt phi gpt_neox qwen2 qwen3 clip".split()),
+    *((name, gpt2_json(True)) for name in "gptj gpt_neox qwen2 clip bloom phi3 falcon".split()),
+    *((name, vocab_txt()) for name in ("electra", "mpnet")),
+    *((name, bert_json(lower=False)) for name in ("electra", "mpnet")),
+    ("camembert", metaspace_json()),
+    ("deberta", roberta_json(True)),
+]
+
+
 def config(**settings):
     """A tokenizer_config.json."""
     return {"tokenizer_config.json": json.dumps(settings)}
@@ -225,6 +236,12 @@ def folders():
         named[f"{base} no-settings"] = files
         if new:
             named |= _with_added(base, files, name, new)
+    for model_type, own in OF_TYPES:
+        form = "json" if "tokenizer.json" in own else "files"
+        named[f"of {model_type} {form}"] = {
+            "config.json": json.dumps({"model_type": model_type}),
+            **own,
+        }
     mark = {"config.json": '{"model_type": "bert"}', **vocab_txt("\ufeff")}
     return named | {"bert-vocab mark": mark}
 
