@@ -1,4 +1,4 @@
-"""An array made of several tensors of a file, or of none: a picture's W_E, a scaled matrix, ones."""
+"""An array made of several tensors, or of none: a picture's W_E, a scaled matrix, ones."""
 
 import numpy as np
 
