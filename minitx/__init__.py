@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike as _DTypeLike
 from .arrays import Model
 from .cache import Cache
 from .checkpoint import read_model as _read_model
+from .checkpoint import tell_unread as _tell_unread
 from .cost import cost
 from .finite import check
 from .generate import generate
@@ -90,6 +91,7 @@ def load(
     if not _isfile(folder / "config.json"):
         folder = _find(name)
     model = _read_model(folder, dtype, partial, head, keep_dtype)
+    _tell_unread(model, folder)
     source, target = _of_stacks(folder, model.config.model_type)
     model = _replace(model, preprocessor=_Preprocessor(folder))
     if model.text is not None:

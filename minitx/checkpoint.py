@@ -6,6 +6,7 @@ Read downward: `read_model`, its task head, its parts, the stored tensors by the
 import difflib
 import functools
 import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_config, read_json, read_tensors
-from .heads import HEADS, OF_PICTURES, of_classes
+from .heads import HEADS, OF_PICTURES, of_classes, why_no_logits
 from .held_heads import with_head
 from .joined import joined, ones
 from .labels import fitting
@@ -77,8 +78,17 @@ SHAPES = {  # our name -> axes; letters: see model.py
 BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight"
-    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
+    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias|embeddings\.mask_token)$"
 )
+# What wrappers of a model put before its names or inside: torch.compile, DDP, FSDP, PEFT.
+WRAPPERS = re.compile(
+    r"(^base_model\.model\.|(?<![^.])"
+    r"(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.)"
+)
+
+
+class UnreadWarning(UserWarning):
+    """A checkpoint holds tensors that the loaded model does not use."""
 
 
 def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=False):
@@ -279,10 +289,18 @@ def _plain_names(tensors, family, partial):
     anchors = (family.encoder or family).body["W_E"].names
     if partial and "W_pos" in family.body:
         anchors = (*anchors, family.body["W_pos"].names[0])
-    names = {name: name for name in tensors}
-    if family.encoder is not None and "embed_tokens.weight" in tensors:  # an encoder alone
-        names = {f"encoder.{name}": name for name in tensors}
-    return _without_prefix(names, _prefix(names, anchors))
+    names = _by_name((_unwrapped(name), name) for name in tensors)
+    if family.encoder is not None and "embed_tokens.weight" in names:  # an encoder alone
+        names = {f"encoder.{name}": stored for name, stored in names.items()}
+    prefix = _prefix(names, anchors)
+    return _by_name((_plain(full, prefix), stored) for full, stored in names.items())
+
+
+def _unwrapped(name):
+    """A name without what wrappers put into it, in any order and number."""
+    while (shorter := WRAPPERS.sub("", name)) != name:
+        name = shorter
+    return name
 
 
 def _prefix(stored, anchors):
@@ -298,14 +316,44 @@ def _prefix(stored, anchors):
     return next(iter(prefixes))
 
 
-def _without_prefix(names, prefix):
-    """The same by plain names; gamma and beta of old files are weight and bias."""
-    plain = {}
-    for full, stored in names.items():
-        name = full.removeprefix(prefix)
-        if "LayerNorm." in name:
-            name = name.replace(".gamma", ".weight").replace(".beta", ".bias")
-        if name in plain:
+def _plain(full, prefix):
+    """The family's own name; gamma and beta of old files are weight and bias.
+
+    A head shares the first parts of the body's prefix, or none: "a.bert.…" goes with "a.cls.…".
+    """
+    parts = re.findall(r"[^.]*\.", prefix)
+    starts = ["".join(parts[:n]) for n in range(len(parts) + 1)]
+    name = full.removeprefix(max(filter(full.startswith, starts), key=len))
+    if "LayerNorm." in name:
+        name = name.replace(".gamma", ".weight").replace(".beta", ".bias")
+    return name
+
+
+def _by_name(pairs):
+    """{name: that of the file} of pairs. Raises ValueError where a name comes twice."""
+    named = {}
+    for name, stored in pairs:
+        if name in named:
             raise ValueError(f"two tensors have the name {name!r}; one of them is {stored!r}")
-        plain[name] = stored
-    return plain
+        named[name] = stored
+    return named
+
+
+def tell_unread(model, folder):
+    """Warn of tensors that were not read, but for those of a pooler or of another known head."""
+    known = {*_names_of(FAMILIES[model.config.model_type], model.config.task_head is not None)}
+    unread = [n for n in model.unused if n not in known and not n.startswith("pooler.")]
+    if unread:
+        text = f"{folder}: tensors that were not read: {listing(unread)}"
+        reason = why_no_logits(model).partition(";")[0]
+        warnings.warn(f"{text}; {reason}" if reason else text, UnreadWarning, stacklevel=3)
+
+
+def _names_of(family, with_heads):
+    """Names of a family's tensors outside its layers, copies of tied ones among them."""
+    stacks = [stack for stack in (family, family.encoder, family.text) if stack is not None]
+    tables = [stack.body for stack in stacks]
+    if with_heads:
+        tables += [table for stack in stacks for table in stack.heads.values()]
+    for tensor in (tensor for table in tables for tensor in table.values()):
+        yield from (*tensor.names, *tensor.others)

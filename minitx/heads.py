@@ -80,18 +80,19 @@ def axes_of_logits(task_head):
 
 def require_head(model):
     """Raises ValueError if the model has no head that gives logits."""
+    if reason := why_no_logits(model):
+        raise ValueError(reason)
+
+
+def why_no_logits(model):
+    """The sentence on a model without a head that gives logits; "" where it has one."""
     cfg = model.config
+    if cfg.task_head and not cfg.no_head:
+        return ""
+    text = f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits"
     if cfg.no_head:
-        text = (
-            f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits"
-        )
-        raise ValueError(f"{text}: {cfg.no_head}")
-    if not cfg.task_head:
-        unused = ", ".join(model.unused[:6]) or "none"
-        raise ValueError(
-            f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits;"
-            f" tensors that were not read: {unused}"
-        )
+        return f"{text}: {cfg.no_head}"
+    return f"{text}; tensors that were not read: {', '.join(model.unused[:6]) or 'none'}"
 
 
 OF_PICTURES = "image", "taught"  # they may read several vectors side by side

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import show
 from .arrays import Model
+from .heads import why_no_logits
 from .images import names
 from .inputs import Ids, Texts, as_batch, as_model, as_target, check_source, source_arguments
 from .masks import Mask
@@ -95,6 +96,8 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         """What an error says of the point `name`, or of all points where it was not recorded."""
         if layers := self._layers(name):
             return f"recorded in layers {layers}: trace[{name!r}, layer] or trace.stack({name!r})"
+        if name == "logits" and (reason := why_no_logits(self._model)):
+            return reason
         names = dict.fromkeys(map(name_of, self.arrays))
         return f"recorded: {', '.join(names) or 'nothing'}"
 

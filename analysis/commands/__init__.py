@@ -6,6 +6,7 @@ Order: `run_command`, what an interruption and an error say, the parser of all c
 import contextlib
 import os
 import sys
+import warnings
 
 import minitx
 from minitx import interrupt
@@ -82,6 +83,18 @@ def run_command(argv):
 
 def status_of(argv):
     """The same, on streams that show control characters as escapes."""
+    with warnings.catch_warnings():
+        warnings.showwarning = show_warning
+        return outcome_of(argv)
+
+
+def show_warning(message, *_, **__):
+    """A warning in one line on stderr, without the line of code that it comes from."""
+    print(f"minitx: {message}", file=sys.stderr)
+
+
+def outcome_of(argv):
+    """The same, with warnings in one line each."""
     arguments = None
     try:
         interrupt.raise_again()

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import files
+from minitx.checkpoint import UnreadWarning
 
 E = "embeddings.word_embeddings.weight"
 
@@ -135,7 +136,9 @@ def test_tensors_that_are_not_aligned_are_the_same_numbers(tmp_path):
     def shifted(tensors):
         return {"a.byte": np.zeros(1, np.uint8)} | tensors
 
-    model = minitx.load(tiny.make(tmp_path, "gpt2-causal", shifted))
+    folder = tiny.make(tmp_path, "gpt2-causal", shifted)
+    with pytest.warns(UnreadWarning, match=r"tensors that were not read: a\.byte$"):
+        model = minitx.load(folder)
     aligned = minitx.load(tiny.make(tmp_path / "even", "gpt2-causal"))
     assert same(model, aligned)
     assert all(x.flags.aligned for _, x in tiny.walk(model))
@@ -264,7 +267,8 @@ def test_buffers_are_passed_over_and_other_tensors_listed(tmp_path):
     buffers["transformer.h.1.attn.masked_bias"] = np.float32(-1e4)
     extra = {"lm_extra.weight": np.ones(2)}
     folder = tiny.make(tmp_path, "gpt2-causal", lambda tensors: tensors | buffers | extra)
-    model = minitx.load(folder)
+    with pytest.warns(UnreadWarning, match=r"tensors that were not read: lm_extra.weight$"):
+        model = minitx.load(folder)
     assert model.unused == ("lm_extra.weight",)
     assert same(model, minitx.load(tiny.GOLDEN / "gpt2-causal"))
 
@@ -363,6 +367,19 @@ def test_logits_without_a_head_name_the_reason():
     message = r"\(GPT2Model\) has no head that gives logits; .* not read: none"
     with pytest.raises(ValueError, match=message):
         minitx.run(tiny.load("gpt2-bare"), [5, 6], keep=["logits"])
+    with pytest.raises(KeyError, match=message):
+        minitx.run(tiny.load("gpt2-bare"), [5, 6])["logits"]
+
+
+def test_a_head_that_is_not_read_is_told_on_loading(tmp_path):
+    """Part of a head makes no head: its tensors are named once, and the logits say why."""
+    folder = tiny.make(
+        tmp_path, "bert-masked", renamed(r"cls\.predictions\.transform", "cls.other")
+    )
+    message = r"not read: cls.other.*; this checkpoint \(BertForMaskedLM\) has no head that gives"
+    with pytest.warns(UnreadWarning, match=message) as caught:
+        model = minitx.load(folder)
+    assert len(caught) == 1 and model.config.task_head is None
 
 
 # --- broken files

@@ -8,6 +8,7 @@ change of a folder in place; tests/weights/test_folder_states.py tries all of th
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -347,6 +348,47 @@ LOAD = [
     State("an adapter beside its merged model", put(adapter_config__json=LORA)),
     State("a pickle beside", put(pytorch_model__bin=b"x", optimizer__pt=b"x")),
 ]
+FAMILIES = (
+    "bert-masked",
+    "roberta-sequence",
+    "distilbert-masked",
+    "gpt2-causal",
+    "bart-untied",
+    "t5-gated",
+    "llama-grouped",
+    "gpt_neox-parallel",
+    "modernbert-masked",
+    "deberta-masked",
+)
+PREFIXES = {
+    "DDP": "module.",
+    "torch.compile": "_orig_mod.",
+    "PEFT": "base_model.model.",
+    "torch.compile of DDP": "_orig_mod.module.",
+    "DDP of torch.compile": "module._orig_mod.",
+    "DDP of PEFT": "module.base_model.model.",
+    "PEFT of torch.compile": "base_model.model._orig_mod.",
+    "an own name": "outer.inner.",
+}
+
+
+def prefixed(prefix):
+    """Names with a prefix."""
+    return retyped(lambda tensors: {prefix + name: x for name, x in tensors.items()})
+
+
+def compiled(tensors):
+    """Each layer compiled by itself."""
+    return {re.sub(r"(\.\d+\.)", r"\1_orig_mod.", name): x for name, x in tensors.items()}
+
+
+LOAD += [
+    State(f"{name} ({prefix})", prefixed(prefix), base=base)
+    for base in FAMILIES
+    for name, prefix in PREFIXES.items()
+]
+LOAD += [State("layers compiled", retyped(compiled), base=base) for base in FAMILIES]
+LOAD += [State("DDP, shards", after(prefixed("module."), sharded), base=base) for base in FAMILIES]
 STATES = SAY + LOAD
 
 

@@ -28,6 +28,7 @@ import folders
 import numpy as np
 
 import minitx
+from minitx.checkpoint import UnreadWarning
 from minitx.families import FAMILIES
 from minitx.memory import keep_freed_memory
 
@@ -178,6 +179,7 @@ def _judged(attempted, path):
     stages = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UnreadWarning)
         try:
             fault = attempted(path, stages)
         except BaseException as error:

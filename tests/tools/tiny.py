@@ -25,7 +25,7 @@ ONE_EACH = [
     "gpt2-causal",
 ]
 PAIRS = ["bart-causal", "marian-separate", "t5-gated"]  # encoder-decoders, one of each family
-KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "<i8": "I64"}
+KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "|b1": "BOOL", "<i8": "I64"}
 
 
 def pack(tensors, header=None):

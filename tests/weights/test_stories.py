@@ -134,6 +134,14 @@ def test_chance_is_that_of_a_guess_among_the_words_that_could_answer():
     assert item.chance in (11 / 19, 11 / 25)  # eleven instruments, beside drinks or clothes
 
 
+@pytest.mark.parametrize("kind", ["relation", "answer", "agreement", "pronoun", "count"])
+def test_no_answer_is_right_more_often_than_the_other(kind):
+    """So that it cannot be told by frequency; of 200 items 143 at most in 1e-9 of all draws."""
+    items = stories.draw(kind, 200)
+    first = {"yes", ".", "he", "is", "was", "above", "over", *TABLES["more"]}
+    assert 57 < sum(item.right in first for item in items) < 143
+
+
 def test_stories_are_drawn_by_their_seed():
     assert stories.draw("thing", 5, 1) == stories.draw("thing", 5, 1) != stories.draw("thing", 5, 2)
     assert stories.story(5, 1) == stories.story(5, 1) != stories.story(5, 2)
