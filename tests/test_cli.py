@@ -427,6 +427,33 @@ def test_trace_reads_a_pair_of_sentences(tmp_path, capsys):
     assert "1 | 2 | </s> | </s> | 4 | " in capsys.readouterr().out
 
 
+def test_a_column_of_a_table_is_the_text(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("n,body\n1,He went out.\n2,She stayed.\n")
+    for command in ("trace", "explore"):
+        assert "name the text's with --column" in complaint(capsys, command, "tiny-gpt2", "t.csv")
+        assert cli.main([command, "tiny-gpt2", "t.csv", "--column", "body"]) == 0
+    assert cli.main(["trace", "tiny-gpt2", "t.csv", "--column", "body", "--keep", "q.L0"]) == 0
+    assert "." in capsys.readouterr().out
+    Path("d.csv").write_text("n,date\n1,3 May 1912\n")
+    own = []
+    for given in (
+        ["3 May 1912"],
+        ["d.csv", "--column", "date"],
+        ["3 May 1912", "--second", "4 May"],
+    ):
+        assert cli.main(["decode", "tiny-bart", *given]) == 0
+        own.append(capsys.readouterr().out)
+    assert own[0] == own[1] == "1912-05-03\n"
+    source = minitx.load("tiny-bart").encoder.tokenizer.encode("3 May 1912", "4 May")
+    model = minitx.load("tiny-bart")
+    row = minitx.generate(model, n=20, source=source)
+    assert own[2] == model.tokenizer.decode(row[1:]) + "\n"
+    assert "TEXT, which is not given" in complaint(
+        capsys, "decode", "tiny-bart", "--ids", "x", "--second", "a"
+    )
+
+
 @pytest.mark.parametrize("command", ["trace", "explore"])
 def test_a_typed_separator_is_pointed_out(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)

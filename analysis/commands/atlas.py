@@ -12,7 +12,7 @@ from ..machine.language import filled, translated
 from ..measures import joint_fit
 from ..pages import atlas as page
 from ..running import settings, stream
-from ..texts import corpus, formats
+from ..texts import corpus, formats, naming
 from . import flags, inputs
 
 FILE = "atlas.html"
@@ -43,6 +43,7 @@ def declare(commands):
     command = flags.command(commands, "atlas", run, about, "MODEL")
     about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (sample)"
     command.add_argument("--text", default="sample", metavar="FILE", help=about)
+    flags.of_column(command)
     about = "token ids in place of a text: a file with one sentence per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
     for name, default, about in NUMBERS:
@@ -88,6 +89,8 @@ def pairs_of(arguments):
     text = arguments.text if arguments.ids is None else f"{formats.IDS}{arguments.ids}"
     if arguments.ids is not None and arguments.text != "sample":
         raise ValueError(f"--text {arguments.text} and --ids {arguments.ids}: wanted one of them")
+    if arguments.column:
+        text = naming.of_column(arguments.column, text)
     pairs = [(arguments.model, text)]
     if arguments.beside or arguments.beside_text:
         pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))

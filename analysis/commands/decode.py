@@ -7,7 +7,7 @@ from ..contract import options
 from ..machine.files import as_json
 from ..measures import decoding
 from ..pages import decode
-from ..texts import formats, ids
+from ..texts import formats, ids, joined
 from . import flags, inputs, output
 
 
@@ -16,6 +16,8 @@ def declare(commands):
     about = "generate from a source text with an encoder-decoder"
     command = flags.command(commands, "decode", run, about, "MODEL")
     command.add_argument("text", nargs="?", metavar="TEXT", help=options.ITSELF)
+    flags.of_second(command)
+    flags.of_column(command)
     about = "token ids of the source in place of TEXT: the first line of a file"
     command.add_argument("--ids", metavar="FILE", help=about)
     about = "print each step: the query's token, where it attends in the source, its best tokens"
@@ -43,16 +45,27 @@ def run(arguments):
         decode.check_file(arguments.out)
     if (arguments.text is None) == (arguments.ids is None):
         raise ValueError("wanted a TEXT or --ids FILE to decode, one of them")
-    text = None if arguments.text is None else inputs.text_of(arguments.text)
+    text = source_of(arguments)
     model = minitx.load(weights.find(arguments.model))
     decoding.check(model, arguments.layer, arguments.head)
-    source = ids_of(model, arguments.ids) if text is None else model.encoder.tokenizer.encode(text)
+    encode = model.encoder.tokenizer.encode
+    source = ids_of(model, arguments.ids) if text is None else encode(*joined.parts(text))
     if with_steps:
         show_steps(arguments, model, source)
         return
     width = {"num_beams": arguments.beams, "length_penalty": arguments.length_penalty}
     row = minitx.generate(model, n=arguments.n, source=source, **width)
     print(decode.text_of(model, row[1:]))
+
+
+def source_of(arguments):
+    """The text of the source, or the pair of it and --second; None where ids are given."""
+    if arguments.text is None and arguments.second is not None:
+        raise ValueError("--second is read together with TEXT, which is not given")
+    if arguments.text is None:
+        return None
+    text = inputs.text_of(arguments.text, column=arguments.column)
+    return inputs.with_second(text, arguments.second)
 
 
 def ids_of(model, file):

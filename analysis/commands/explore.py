@@ -13,6 +13,7 @@ def declare(commands):
     about = "a page to explore every head on one text"
     command = flags.command(commands, "explore", run, about, "MODEL", "TEXT", epilog=UNCHANGED)
     flags.of_second(command)
+    flags.of_column(command)
     about = "whole words: attention summed over a key's pieces, averaged over a query's"
     command.add_argument("--words", action="store_true", help=about)
     about = "output of an encoder-decoder for the source TEXT (its own greedy output)"
@@ -31,27 +32,28 @@ def run(arguments):
     start = time.monotonic()
     page = inputs.folder(arguments, "explore") / "explore.html"
     model, name = inputs.load(arguments.model), arguments.model
-    text = shown(model, arguments.text, arguments.second)
+    more = arguments.second, arguments.column
+    text = shown(model, arguments.text, *more)
     target = arguments.target and inputs.text_of(arguments.target)
     beside = ()
     if arguments.beside or arguments.beside_model:
         other = arguments.beside_model or name
         second = inputs.load(other) if arguments.beside_model else model
         other_text = arguments.beside or arguments.text
-        beside = second, other, shown(second, other_text, arguments.second)
+        beside = second, other, shown(second, other_text, *more)
     given = arguments.words, target, beside, arguments.attribution
     megabytes = explore.write(model, name, text, page, *given) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
 
-def shown(model, given, second=None):
+def shown(model, given, second=None, column=""):
     """The text that is meant, or for a model of pictures the picture as it is named.
 
-    second: of a pair the other text.
+    second: of a pair the other text. column: of a table that has the first text.
     """
     if model.config.picture is not None:
         return given if second is None else (given, second)
-    text = inputs.with_second(inputs.text_of(given), second)
+    text = inputs.with_second(inputs.text_of(given, column=column), second)
     inputs.point_out_separator(model.encoder or model, text)
     return text

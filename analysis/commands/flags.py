@@ -1,6 +1,7 @@
 """Flags that several commands share, and what was given with them."""
 
 import argparse
+from typing import get_args
 
 from ..contract import options, registry, results, sides
 from ..machine.language import filled, label, translated
@@ -84,6 +85,11 @@ def of_ids(command, own=()):
     for option in registry.OF_TEXTS:
         if option.name not in own:
             command.add_argument(f"--{option.flag}", default=None, help=option.help)
+
+
+def of_column(command):
+    """The flag that names the columns of a table that is read in place of a text."""
+    command.add_argument("--column", default="", metavar="NAMES", help=get_args(options.Column)[1])
 
 
 def of_second(command, of="TEXT"):

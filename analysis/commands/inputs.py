@@ -71,9 +71,10 @@ def point_out_separator(model, text):
         print(f"minitx: {filled(TYPED, separator=separator)}", file=sys.stderr)
 
 
-def text_of(given, name="the text"):
+def text_of(given, name="the text", column=""):
     """The text that TEXT stands for: the text of a file, standard input for -, or TEXT itself.
 
+    column: of a table the columns of the text.
     Raises ValueError if it is empty, FileNotFoundError for one word that ends as a file does.
     """
     formats.valid(given, name)
@@ -82,6 +83,6 @@ def text_of(given, name="the text"):
         if len(given.split()) == 1 and formats.ends_like_a_file(given):
             raise FileNotFoundError(f"no file {given!r}; wanted {options.ITSELF}")
         return given
-    text = corpus.whole_text(given)
+    text = corpus.whole_text(given, column)
     formats.not_empty(text, f"{name} {given!r}")
     return text

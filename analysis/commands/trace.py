@@ -22,6 +22,7 @@ def declare(commands):
     about = "list every activation of one forward pass"
     command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
     flags.of_second(command, of="TEXT, or with --source")
+    flags.of_column(command)
     about = "only these, joined by commas: q,k,pattern.L3 (all)"
     command.add_argument("--keep", metavar="POINTS", help=about)
     about = "what an encoder-decoder's encoder reads"
@@ -31,7 +32,7 @@ def declare(commands):
 
 def run(arguments):
     """minitx trace MODEL TEXT"""
-    text = inputs.text_of(arguments.text)
+    text = inputs.text_of(arguments.text, column=arguments.column)
     if arguments.save:
         writable_file(arguments.save)
     model = minitx.load(weights.find(arguments.model))

@@ -280,10 +280,10 @@ def ends(model, text):
     return ids.ends(text, model.config) if is_ids(text) else specials(model)
 
 
-def whole_text(text):
+def whole_text(text, column=""):
     """The whole of a text, its lines joined by line breaks; one given itself as it stands."""
-    whole = itself(text)
-    return "\n".join(lines(text)) if whole is None else whole
+    whole = None if column else itself(text)
+    return "\n".join(lines(text, column)) if whole is None else whole
 
 
 def _at_least(name, value, least):
