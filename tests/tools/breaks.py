@@ -1190,7 +1190,7 @@ BREAKS = [
         "np.copyto(new, value)",
         "new = value",
     ),
-    Break("a name of no folder is not looked for", INIT, "find(name)", "_Path(name)"),
+    Break("a name of no folder is not looked for", INIT, "_find(name)", "_Path(name)"),
     Break("a run in a folder gathers the same twice", STREAM, "what in self.stages", "False"),
     Break(
         "states are numbered by the order of calls",
@@ -3527,8 +3527,8 @@ BREAKS = [
     Break(
         "the zoo is not found by its names",
         "weights/local.py",
-        "BUNDLED / name if str(name) in own else home(name)",
-        "BUNDLED / name if str(name) in bundled() else home(name)",
+        "BUNDLED / name if str(name) in own else states.folder_of(home(name))",
+        "BUNDLED / name if str(name) in bundled() else states.folder_of(home(name))",
     ),
     Break(
         "rotary pairs are neighbours",
