@@ -74,6 +74,7 @@ killed: .venv/ready  ## runs that are killed, full disks, folders that are gone;
 	touch $@
 
 golden: .venv/torch  ## rebuild tests/golden from the reference library
+	$(BIN)/python tests/tools/make_config_keys.py
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
 	$(BIN)/python tests/tools/make_golden_places.py

@@ -91,6 +91,10 @@ class Config(show.Shown):
     labels: tuple[str, ...] = ()  # of the head's classes; (): they have numbers
     no_head: str = ""  # why a head that the file holds is not read
     mean_pooled: bool = False  # a head for a whole text reads the mean of its tokens
+    read_at: str = (
+        ""  # which token such a head reads, of heads.READ_AT; "": last if causal, or first
+    )
+    read_id: int | None = None  # the id that determines it: of padding, or of the end
     head_reads: tuple[str, ...] = ()  # what a head for a picture reads, of heads.READS; (): class
     picture: Picture | None = None  # how pictures are cut up; None: the model reads token ids
     text: "Config | None" = None  # of a model of pictures and texts (CLIP): its text side

@@ -17,7 +17,7 @@ from .activations import ACTIVATIONS
 from .arrays import Model
 from .backward import stack_back
 from .backward_steps import layer_norm_back, linear_back
-from .heads import classified_token, is_pooled, require_head, token_shares
+from .heads import classified_token, is_pooled, read_tokens, require_head, token_shares
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (
     capped_,
@@ -140,7 +140,7 @@ def gradients(
         options |= dict(enc_mask=enc_mask, cross_mask=cross_mask, **source_arguments(source_batch))
     trace = run(model, batch.tokens, on_tape(available), edits, **options)
     back = Back(model, trace, {*wanted.values()}, owner, {*edited})
-    loss, dx = loss_back(model, targets, batch.valid, back)
+    loss, dx = loss_back(model, targets, read_tokens(model.config, batch, source_batch), back)
     stacks_back(dx, model, batch, source_batch, positions, back)
     arrays = {key: _kept(key, owner, named, back) for key, owner in wanted.items()}
     n_targets = int(np.count_nonzero(targets != UNCOUNTED))
@@ -169,11 +169,12 @@ def measure_back(model, batch, source_batch, slope, wrt, edits=None):
     back = Back(model, trace, {*wanted}, {}, {*edited})
     x = last_stream(model, back)
     asked = x
+    asked_at = read_tokens(model.config, batch, source_batch)
     if is_pooled(model.config.task_head):
-        asked = classified_token(x, batch.valid, model.config)[:, 0]
+        asked = classified_token(x, asked_at, model.config)[:, 0]
     _, _, dx = head_back(asked, lambda y: (0.0, slope(y)), model, back)
     if is_pooled(model.config.task_head):
-        dx = classified_token_back(dx, x, batch.valid, model.config)
+        dx = classified_token_back(dx, x, asked_at, model.config)
     stacks_back(feature_major(dx), model, batch, source_batch, None, back)
     return back
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .heads import read_tokens, require_padding
+
 if TYPE_CHECKING:
     from . import arrays
 
@@ -104,7 +106,9 @@ def as_target(model, text, valid, types, source):
         raise ValueError("valid and types are for token ids; a text has its own")
     if text is None and cfg.task_head not in (None, "causal"):
         rows = [tokens[is_token] for tokens, is_token in zip(source.tokens, source.valid)]
-    elif text is None:
+        moved = [[cfg.start_id, *row[:-1]] for row in rows]  # whatever its last token is
+        return check_batch(cfg, *padded(moved, cfg.pad_id))
+    if text is None:
         rows = [[cfg.end_id]] * len(source.tokens)
     else:
         texts = [text] if isinstance(text, str) else text
@@ -236,3 +240,20 @@ def whole_numbers(name, values, n, kinds="iu"):
     if outside.size:
         raise ValueError(f"{name}: {outside[0]} is out of range; wanted 0 to {n - 1}")
     return array.astype(np.intp)
+
+
+def head_tokens(cfg, tokens, valid):  # -> [B T] bool, or None
+    """Which tokens the head reads, by their ids if there are any."""
+    if tokens is None:
+        return valid
+    batch = check_batch(cfg, tokens, valid)
+    if valid is None:
+        require_padding(cfg, batch)
+    return read_tokens(cfg, batch)
+
+
+def asked_tokens(cfg, text, valid, batch, source):  # -> [B T] bool
+    """The same of a text or ids as a user gives them, and of the Batches that were made of them."""
+    if valid is None and not is_text(text):
+        require_padding(cfg, batch)
+    return read_tokens(cfg, batch, source)

@@ -24,7 +24,7 @@ from .arrays import Model, checked_scale
 from .cache import Cache
 from .distances import place_terms
 from .heads import classified_token, is_pooled, require_head
-from .inputs import Ids, check_batch, check_model, check_runs, check_source
+from .inputs import Ids, check_batch, check_model, check_runs, check_source, head_tokens
 from .kernels import (
     capped_,
     feature_major,
@@ -353,14 +353,17 @@ def logits(
     x: np.ndarray,
     *,
     valid: ArrayLike | None = None,
+    tokens: Ids | None = None,
     hook: Hook = identity,
 ) -> np.ndarray:
     """Final residual stream [B T D] -> [B T V] over the vocabulary, [B T C] or [B C] over classes.
 
     x is the output of `forward`; apply `final_norm` first to the stream of an inner layer: its
     omission cannot be detected here. A head that gives [B C] reads the first valid token, or the
-    last in a causal model, so a padded batch needs `valid` [B T]; heads.py lists all heads. Raises
-    ValueError if the checkpoint has no task head.
+    last in a causal model, so a padded batch needs `valid` [B T]. In causal models, BART, T5 and
+    CLIP the ids determine that token: the last that is not pad_token_id, or an end token. tokens:
+    these ids [B T], of an encoder-decoder the source's; `run` takes them by itself. heads.py lists
+    all heads. Raises ValueError if the checkpoint has no task head.
 
     The most probable of 1024 tokens at the masked position:
 
@@ -375,7 +378,7 @@ def logits(
     require_head(model)
     cfg, w = model.config, model.weights
     if is_pooled(cfg.task_head):
-        x = classified_token(x, valid, cfg)  # [B 1 D]
+        x = classified_token(x, head_tokens(cfg, tokens, valid), cfg)  # [B 1 D]
     if w.W_head is not None:
         x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
     if w.ln_head_w is not None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .arrays import Model
+from .heads import read_tokens
 from .images import Images
 from .inputs import Texts, as_batch, check_model
 from .model import forward, logits
@@ -35,5 +36,5 @@ def unit_vectors(model, given):  # -> [n C]
     """The projection of each picture or text, divided by its length."""
     batch = as_batch(model, given)
     x = forward(model, batch.tokens, valid=batch.valid)
-    y = logits(model, x, valid=batch.valid)
+    y = logits(model, x, valid=read_tokens(model.config, batch))
     return y / np.linalg.norm(y, axis=1, keepdims=True)

@@ -13,7 +13,16 @@ from . import show
 from .arrays import Model
 from .heads import why_no_logits
 from .images import names
-from .inputs import Ids, Texts, as_batch, as_model, as_target, check_source, source_arguments
+from .inputs import (
+    Ids,
+    Texts,
+    as_batch,
+    as_model,
+    as_target,
+    asked_tokens,
+    check_source,
+    source_arguments,
+)
 from .masks import Mask
 from .model import forward, logits
 from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points, text_of
@@ -216,7 +225,8 @@ def run(
         options |= dict(enc_mask=enc_mask, cross_mask=cross_mask, **source_arguments(source_batch))
     try:
         x = forward(model, batch.tokens, valid=batch.valid, hook=trace, **options)
-        logits(model, x, valid=batch.valid, hook=trace)  # nothing else can still be wanted
+        asked_at = asked_tokens(model.config, text, valid, batch, source_batch)
+        logits(model, x, valid=asked_at, hook=trace)  # nothing else can still be wanted
     except Complete:
         pass
     return trace

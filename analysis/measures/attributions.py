@@ -72,7 +72,7 @@ def _logits(model, tokens, wanted, **options):
     x = minitx.forward(model, tokens, types=_types(wanted, len(tokens)), **options)
     if not is_pooled(model.config.task_head):
         x = x[:, wanted.place, None]
-    y = minitx.logits(model, x)
+    y = minitx.logits(model, x, valid=np.ones(tokens.shape, bool), tokens=tokens)
     return y.reshape(len(tokens), -1).astype(np.float64)
 
 
@@ -100,8 +100,8 @@ def gradients(model, wanted, points):
     shape = (B,) if is_pooled(model.config.task_head) else tokens.shape
     targets = np.full(shape, -100)
     targets.reshape(B, -1)[:, wanted.place] = wanted.what
-    types = _types(wanted, B)
-    grads = minitx.gradients(model, tokens, targets, [*points], edits=points, types=types)
+    given = {"types": _types(wanted, B), "valid": np.ones(tokens.shape, bool)}
+    grads = minitx.gradients(model, tokens, targets, [*points], edits=points, **given)
     return {key: -B * grads[key].astype(np.float64) for key in points}  # of a mean over B
 
 

@@ -12,7 +12,7 @@ import scipy
 
 import minitx
 from minitx import labels
-from minitx.heads import is_pooled, of_classes
+from minitx.heads import is_pooled, of_classes, read_in
 
 from ..texts import corpus
 
@@ -63,7 +63,8 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
     if model.config.task_head is None or prefix:
         return outputs
     if model.config.task_head in CLASSIFIERS:
-        classes = minitx.logits(model, last[None])[0].astype(np.float64)
+        classes = minitx.logits(model, last[None], valid=read_in(trace, model))[0]
+        classes = classes.astype(np.float64)
         return outputs._replace(classes=scipy.special.softmax(classes))
     if is_pooled(model.config.task_head):  # a fit, or a vector that is compared with others
         return outputs

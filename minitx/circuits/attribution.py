@@ -12,7 +12,7 @@ import numpy as np
 from .. import head_weights
 from ..arrays import Model
 from ..gradients import classified_token_back, head_back, last_stream
-from ..heads import classified_token, is_pooled
+from ..heads import classified_token, is_pooled, read_in
 from ..inputs import Ids, as_target, check_source
 from ..points import name_of, points
 from ..tape import Back
@@ -157,16 +157,17 @@ def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     """The gradient by the last stream, at those C columns at which the head reads it."""
     back = Back(model, trace, set(), {}, set())
     x = last_stream(model, back).astype(np.float64)
+    asked_at = read_in(trace, model)
     asked = x[:, column]
     if is_pooled(model.config.task_head):
-        asked = classified_token(x, batch.valid, model.config)[:, 0]
+        asked = classified_token(x, asked_at, model.config)[:, 0]
     rows = np.repeat(asked, len(dy), axis=0)
     _, _, slope = head_back(rows, lambda y: (0.0, dy), model, back)
     if not is_pooled(model.config.task_head):
         return slope[:, None], np.array([column])
     texts = np.repeat(x, len(dy), axis=0)
-    valid = np.repeat(batch.valid, len(dy), axis=0)
-    slope = classified_token_back(slope, texts, valid, model.config)
+    asked_at = np.repeat(asked_at, len(dy), axis=0)
+    slope = classified_token_back(slope, texts, asked_at, model.config)
     columns = np.flatnonzero(slope.any(axis=(0, 2)))
     return slope[:, columns], columns
 

@@ -140,17 +140,17 @@ class Graph:
         rows = columns(sender.head, stack.cfg)
         return z @ w.W_O[rows]
 
-    def value(self, receiver: Node, x, valid, angle=None):  # [N T D] -> what stands at its point
+    def value(self, receiver: Node, x, asked_at, angle=None):  # [N T D] -> what stands at its point
         """What a receiver makes of the stream x: its q, k or v [N T d], mlp_out, or the logits."""
-        return self.values([receiver], x, valid, angle)[0]
+        return self.values([receiver], x, asked_at, angle)[0]
 
-    def values(self, receivers, x, valid, angle=None):  # [N T D] -> [what stands at their point]
+    def values(self, receivers, x, asked_at, angle=None):  # [N T D] -> [what stands at their point]
         """The same for receivers of one name and layer, which all read x."""
         place = self.receivers[receivers[0]]
         stack = self.stack_of(place)
         step = stack.steps[place.step]
         if step.name == "logits":
-            return [logits(self.model, x, valid=valid)]
+            return [logits(self.model, x, valid=asked_at)]
         if step.name == "mlp":
             return [stack.mlp_of(x, step)]
         reader = self.stacks[""] if step.name == "source" else stack

@@ -36,15 +36,15 @@ class Later:
             start = Start(layer, trace["resid_pre", layer][rows])
         options = texts.options()
         x = forward(model, texts.batch.tokens, **options, start=start, hook=hook)
-        return self.of_stream(x, rows, texts.batch.valid)
+        return self.of_stream(x, rows, texts.head_tokens(self.model))
 
-    def of_stream(self, x, rows, valid):  # [N T D] -> [N]
+    def of_stream(self, x, rows, asked_at):  # [N T D] -> [N]
         """The measure of a last stream."""
         number = self.number.rows(rows)
         if self.is_narrow:
             x = x[np.arange(len(x)), number.places][:, None]
             number = number._replace(places=np.zeros_like(number.places))
-        return number.values(logits(self.asked, x, valid=valid))
+        return number.values(logits(self.asked, x, valid=asked_at))
 
 
 def _with_asked_tokens(model, number):

@@ -247,7 +247,9 @@ class Runs:
             stream = self.stream(receiver, trace, changed)
             x = np.broadcast_to(stream, (S, N, *stream.shape[-2:])).reshape(-1, *stream.shape[-2:])
             if receiver.name == "logits":
-                return self.later.of_stream(x, rows, texts.batch.valid).reshape(S, N)
+                return self.later.of_stream(x, rows, texts.head_tokens(self.graph.model)).reshape(
+                    S, N
+                )
             angle = self.graph.angle(receiver, trace)
             angle = None if angle is None else np.tile(angle, (S, 1, 1))
             value = self.graph.value(receiver, x, texts.batch.valid, angle)

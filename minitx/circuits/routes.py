@@ -46,7 +46,7 @@ class Routes:
         model, inputs = self.graph.model, self.pairs.clean
         batch = inputs.batch
         x = forward(model, batch.tokens, hook=self, **inputs.options())
-        y = logits(model, x, valid=batch.valid, hook=self)
+        y = logits(model, x, valid=inputs.head_tokens(model), hook=self)
         return self.number.values(y)
 
     def __call__(self, name, x, layer=None):
@@ -66,9 +66,9 @@ class Routes:
         streams = stack.walk(place.step, self.corrupt, added)
         R = len(receivers)
         streams = np.broadcast_to(streams, (R, *streams.shape[-3:]))
-        valid = self.pairs.clean.batch.valid
         if receivers[0].head is None:
-            return self.graph.value(receivers[0], streams[0], valid)
+            asked_at = self.pairs.clean.head_tokens(self.graph.model)
+            return self.graph.value(receivers[0], streams[0], asked_at)
         step = stack.steps[place.step]
         reader = self.graph.stacks[""] if step.name == "source" else stack
         x = stack.normed(streams, step.norm, step.layer)

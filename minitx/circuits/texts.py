@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..heads import require_head
+from ..heads import read_tokens, require_head
 from ..inputs import Batch, as_target, check_batch, is_text, padded, source_arguments
 from ..mapped import require_arrays
 from ..trace import Trace, run
@@ -33,6 +33,10 @@ class Inputs(NamedTuple):
         """What `run` and `forward` take beside the tokens."""
         own = dict(valid=self.batch.valid, types=self.batch.types)
         return own | source_arguments(self.source)
+
+    def head_tokens(self, model) -> np.ndarray:  # [N T] bool
+        """Which tokens the head reads."""
+        return read_tokens(model.config, self.batch, self.source)
 
     def rows(self, index) -> "Inputs":
         """Some of the texts, or each several times, by number."""

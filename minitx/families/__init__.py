@@ -23,6 +23,7 @@ from . import (
     gpt_neox,
     gptj,
     granite,
+    keys,
     llama,
     marian,
     mistral,
@@ -41,7 +42,7 @@ from . import (
     t5,
     vit,
 )
-from .check import check_config, check_sizes
+from .check import SIZES, check_config, check_sizes
 from .family import REQUIRED, Key
 
 FAMILIES = {  # model_type of a config.json -> family
@@ -90,8 +91,8 @@ COMMON = {  # keys that mean the same in every family
     "n_vocab": Key("vocab_size"),
     "tied": Key("tie_word_embeddings", True),
 }
-# Options that would change the result and are not computed: key -> the only value accepted.
-ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+# Options of older files that are not computed: key -> the only value accepted.
+ONLY = {"position_embedding_type": "absolute"}
 WRONG = (
     ValueError,
     TypeError,
@@ -128,43 +129,76 @@ def _config(raw):
         raise ValueError(text + refused.reason(model_type))
     refused.check(raw)
     family = FAMILIES[model_type]
-    for key, only in (ONLY | family.only).items():
-        if raw.get(key) not in (only, None):
-            raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
+    raw = keys.spelled(raw, model_type)
+    _check_keys(raw, family)
     encoder = None if family.encoder is None else _stack(raw, family.encoder)
     text = None if family.text is None else _stack(raw, family.text)
     return _stack(raw, family, encoder=encoder, text=text)
 
 
+def _check_keys(raw, family):
+    """Raises ValueError for a key that would change the result and is not computed."""
+    for key, only in (ONLY | family.only).items():
+        if raw.get(key) not in (only, None):
+            raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
+    handled = keys.inert() | keys.known(family)
+    for part in (family.encoder, family.text):
+        handled |= set() if part is None else keys.known(part)
+    keys.check(raw, raw["model_type"], handled)
+    for part in (family, family.text):
+        if part is not None and part.inside:
+            side = _keys(raw, part) | {"model_type": keys.SIDES[part.inside]}
+            _check_keys(side, part._replace(inside="", text=None))
+
+
 def _stack(raw, family, **values):
     """The Config of one stack: a model's, or of an encoder-decoder's encoder or decoder."""
     raw = _keys(raw, family)
-    values |= {
-        "model_type": raw["model_type"],
-        "architecture": _architecture(raw),
-        "labels": labels_of(raw),
-    }
+    model_type = raw["model_type"]
+    values |= {"model_type": model_type, "architecture": _architecture(raw)}
+    values["labels"] = labels_of(raw)
     for field, key in (COMMON | family.config).items():
-        values[field] = _value(raw, key)
+        own = field in SIZES or field in generation.KEYS
+        values[field] = _value(raw, key, None if own else keys.default(model_type, key.name))
     if isinstance(values.get("eps"), bool):  # which Python takes for 0 or 1
         raise ValueError(f"the norms' epsilon is {values['eps']}; wanted a number from 0 to 1")
     values |= family.fixed | family.sizes(raw)
+    if values.get("causal"):
+        values["causal"] = _is_causal(raw, family)
     width = values["d_model"]  # others follow from it
     if type(width) is not int or width < 1:
         raise ValueError(f"d_model is {width!r}; wanted a whole number of at least 1")
     values |= family.derived(values)
+    values.setdefault("read_id", raw.get("pad_token_id", keys.default(model_type, "pad_token_id")))
     if values.get("pad_id") is None:
         values["pad_id"] = 0  # no id is named: padding is masked out, so any will do
     check_sizes(values)  # others follow from these too
-    return Config(**values | family.places(raw, values))
+    values |= family.places(raw, values)
+    if family.fixed.get("causal") and not values["causal"]:
+        windows = values.get("windows", ())  # on both sides they reach one key farther
+        values["windows"] = tuple(None if size is None else size + 1 for size in windows)
+    return Config(**values)
+
+
+def _is_causal(raw, family):
+    """Whether a decoder sees no later token; some models of embeddings say no."""
+    value = raw.get("is_causal", True)
+    if not isinstance(value, bool):
+        raise ValueError(f"is_causal is {value!r:.80}; wanted true or false")
+    if not value and family.cross is not None:
+        raise ValueError("is_causal is False; an encoder-decoder is supported only with True")
+    return value
 
 
 def _keys(raw, family):
-    """The keys of one stack, which may be an object inside config.json."""
-    inside = raw.get(family.inside) or {}
+    """The keys of one stack, which may be an object inside config.json; an older one counts."""
+    if not family.inside:
+        return raw
+    older = raw.get(f"{family.inside}_dict")
+    inside = (raw.get(family.inside) or {}) if older is None else older
     if not isinstance(inside, dict):
         raise ValueError(f"{family.inside} is {inside!r:.80}; wanted an object")
-    return raw | {key: x for key, x in inside.items() if key not in ("model_type", "architectures")}
+    return inside | {key: raw.get(key) for key in ("model_type", "architectures")}
 
 
 def _architecture(raw):
@@ -175,16 +209,21 @@ def _architecture(raw):
     return names[0]
 
 
-def _value(raw, key):
-    """A value of config.json. Raises ValueError if the key is required and missing or null."""
+def _value(raw, key, default):
+    """A value of config.json. Raises ValueError if the key is required and missing or null.
+
+    default: what the reference library takes where the key is missing; None: it is not told.
+    """
     if isinstance(key.default, bool) and not isinstance(raw.get(key.name), bool | None):
         raise ValueError(f"{key.name} is {raw[key.name]!r:.80}; wanted true or false")
-    if key.default is not REQUIRED:
-        return raw.get(key.name, key.default)
     value = raw.get(key.name)
-    if value is None:
+    if value is None and key.other:
         value = raw.get(key.other)
-    if value is None:
+    if value is None and key.name not in raw:
+        value = default
+    if value is None and key.default is REQUIRED:
         available = ", ".join(sorted(raw))
         raise ValueError(f"{key.name!r} is missing ({raw['model_type']}); available: {available}")
+    if value is None and key.name not in raw:
+        value = key.default
     return value

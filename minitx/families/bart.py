@@ -96,8 +96,8 @@ ENCODER = Family(
     heads={},
 )
 FAMILY = Family(
-    config=config("decoder") | GENERATION,
-    fixed=FIXED | {"causal": True},
+    config=config("decoder") | GENERATION | {"read_id": Key("eos_token_id", 2)},
+    fixed=FIXED | {"causal": True, "read_at": "last_end"},
     derived=derived_decoder,
     only=ONLY,
     body=body("decoder"),

@@ -41,6 +41,7 @@ FAMILY = Family(
         "n_pos": 0,
         "pre_norm": True,
         "causal": True,
+        "read_at": "last",
         "alibi": True,
         "act": "gelu_new",
     },

@@ -32,8 +32,13 @@ def check_config(cfg):
     if cfg.n_heads % cfg.n_kv:
         text = f"{cfg.n_heads} heads cannot share {cfg.n_kv} heads of keys and values"
         raise ValueError(f"{text}; wanted a divisor")
-    if cfg.act not in ACTIVATIONS:
-        raise ValueError(f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
+    for name in (cfg.act, cfg.head_act or cfg.act):
+        if name not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {name!r}; supported: {', '.join(ACTIVATIONS)}")
+    if type(cfg.read_id) not in (int, type(None)):
+        raise ValueError(f"the id at which a head reads is {cfg.read_id!r:.80}; wanted one number")
+    if cfg.text is not None:
+        check_config(cfg.text)
     if cfg.encoder is not None:
         check_config(cfg.encoder)
         if cfg.start_id is None:

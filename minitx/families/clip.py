@@ -1,7 +1,7 @@
 """CLIP (Radford et al. 2021): a model of pictures and one of texts, whose projections are compared.
 
-The model is that of pictures, `model.text` that of texts. A text's vector is read at its last valid
-token, which is the end of the text. A missing key has the library's default, since that leaves
+The model is that of pictures, `model.text` that of texts. A text's vector is read at its first end
+token. A missing key has the library's default, since that leaves
 such keys out of the two objects inside a config.json.
 """
 
@@ -22,6 +22,7 @@ LAYER = {
     **dense("out", "mlp.fc2"),
 }
 PICTURES = "vision_model."
+CONFIGS = "vision_config", "vision_config_dict", "text_config", "text_config_dict"
 VISION = Family(
     config=pictures.NO_WORDS
     | BOTH
@@ -32,6 +33,7 @@ VISION = Family(
     },
     fixed=pictures.UNTIED,
     sizes=pictures.sizes(specials=1, image=224, patch=32),
+    knows=(*pictures.KNOWS, *CONFIGS),
     body={
         "W_E": pictures.patches(
             f"{PICTURES}embeddings.patch_embedding.weight",
@@ -48,6 +50,13 @@ VISION = Family(
     heads={"projection": {"W_U": tensor("visual_projection.weight", transposed=True)}},
     head_reads={"projection": ("class",)},
 )
+
+
+def derived(values):
+    """A text is read at its end; files with an old id for it mean the largest id."""
+    return {"read_at": "largest_id" if values["read_id"] == 2 else "first_end"}
+
+
 TEXT = Family(
     config=BOTH
     | {
@@ -58,8 +67,10 @@ TEXT = Family(
         "n_ctx": Key("max_position_embeddings", 77),
         "n_pos": Key("max_position_embeddings", 77),
         "pad_id": Key("pad_token_id", 1),
+        "read_id": Key("eos_token_id", 49407),
     },
     fixed=pictures.UNTIED | {"causal": True},
+    derived=derived,
     body={
         "W_E": tensor("text_model.embeddings.token_embedding.weight"),
         "W_pos": tensor("text_model.embeddings.position_embedding.weight"),

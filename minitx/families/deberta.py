@@ -135,12 +135,18 @@ def number(name, value):
     return max(value, 0)
 
 
-ONLY = {"pooler_hidden_act": "gelu", "talking_head": False}
+KNOWS = (
+    "position_biased_input",
+    "pos_att_type",
+    "legacy",
+    "relative_attention",
+    "max_relative_positions",
+)
 DEBERTA = bert.FAMILY._replace(
     config=CONFIG,
     fixed={},
     places=places,
-    only=ONLY,
+    knows=KNOWS,
     body=BODY,
     layer=LAYER1,
     heads=HEADS,
@@ -151,7 +157,7 @@ NORM2 = only("norm_distances", norm("ln_dist", "encoder.LayerNorm"))
 DEBERTA2 = DEBERTA._replace(
     config=CONFIG | {"d_kv": Key("attention_head_size", 0)},
     places=places2,
-    only={"pooler_hidden_act": "gelu", "conv_kernel_size": 0},
+    knows=(*KNOWS, "position_buckets", "norm_rel_ebd", "share_att_key"),
     body=BODY | NORM2,
     layer=LAYER2,
     heads=HEADS | {"choice": bert.SEQUENCE},

@@ -68,6 +68,7 @@ FAMILY = Family(
     config=CONFIG | {"d_mlp": Key("mlp_ratio"), "gated": Key("use_swiglu_ffn", False)},
     fixed=pictures.UNTIED,
     sizes=pictures.sizes(specials=1),
+    knows=pictures.KNOWS,
     derived=derived,
     body=BODY,
     layer=LAYER,

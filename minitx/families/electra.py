@@ -13,11 +13,9 @@ REPLACED = {
 }
 SEQUENCE = {**dense("head", "classifier.dense"), **dense("U", "classifier.out_proj")}
 CHOICE = {**dense("head", "sequence_summary.summary"), **dense("U", "classifier")}
-# how the head for several choices is built
-ONLY = {"summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu"}
 
 FAMILY = bert.FAMILY._replace(
-    only=ONLY,
+    knows=("summary_proj_to_labels",),
     heads={
         "replaced": REPLACED,
         "sequence": SEQUENCE,

@@ -11,7 +11,7 @@ CONFIG = {
     "n_layers": Key("num_hidden_layers", other="n_layer"),
     "n_heads": Key("num_attention_heads", other="n_head"),
     "kv_heads": Key("num_kv_heads", None),
-    "d_model": Key("hidden_size"),
+    "d_model": Key("n_embed", other="hidden_size"),
     "d_mlp": Key("ffn_hidden_size", None),
     "n_ctx": Key("max_position_embeddings", 2048),  # of its training; no input is too long
     "eps": Key("layer_norm_epsilon"),
@@ -35,6 +35,7 @@ LAYER = {
 # The slopes of Falcon's ALiBi are rounded to bfloat16, and the reference library adds it once or
 # twice, as its attention is computed.
 ONLY = {"alibi": False, "partial_rotary_factor": 1.0}
+KNOWS = *llama.ROPE, "new_decoder_architecture", "multi_query"
 
 
 def derived(values):
@@ -63,10 +64,11 @@ def _flag(raw, name, default):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True},
+    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True, "read_at": "last"},
     derived=derived,
     places=places,
     only=ONLY,
+    knows=KNOWS,
     body={"W_E": tensor("word_embeddings.weight"), **norm("ln_final", "ln_f")},
     layer=LAYER,
     layer_prefix="h.{}.",

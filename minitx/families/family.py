@@ -152,6 +152,7 @@ class Family(NamedTuple):
     places: Callable = no_layers  # config.json, {field: value} -> rotary and windows of each layer
     sequence_act: str | None = None  # activation inside a head for classes
     only: dict = {}  # noqa: RUF012  key of config.json -> the only value that is computed
+    knows: tuple = ()  # further keys that its functions read, or that have no effect in it
     withheld: Callable = none_withheld  # Config, names in the file -> {head not read: why}
     lacks: tuple = ()  # (our name, layer) of arrays that a layer lacks
     cross: dict | None = None  # our name -> Tensor of one layer's cross-attention

@@ -97,12 +97,14 @@ def parameters(raw, kind):
     return {"rope_theta": raw.get(key) or default} | (scaled or {}) | (given.get(kind) or {})
 
 
-ONLY = llama.ONLY | {"use_bidirectional_attention": False}
+KNOWS = *llama.ROPE, "sliding_window", "layer_types"
+KNOWS3 = *KNOWS, "sliding_window_pattern", "rope_local_base_freq"
 GEMMA = llama.FAMILY._replace(
     config=FIRST,
     fixed=FIXED,
     derived=derived1,
-    only=ONLY | {"hidden_activation": "gelu_pytorch_tanh"},  # older versions of the library read it
+    only=llama.ONLY
+    | {"hidden_activation": "gelu_pytorch_tanh"},  # older versions of the library read it
     body=BODY,
     layer=FIRST_LAYER,
 )
@@ -110,13 +112,15 @@ GEMMA2 = GEMMA._replace(
     config=BOTH | {"score_cap": Key("attn_logit_softcapping", None)},
     derived=derived,
     places=places2,
-    only=ONLY,
+    only=llama.ONLY,
+    knows=KNOWS,
     layer=LAYER,
 )
 GEMMA3 = GEMMA2._replace(
     config=BOTH,
     fixed=FIXED | {"qk_norm": True},
     places=places3,
-    only=ONLY | {"attn_logit_softcapping": None},  # the reference library ignores it
+    only=llama.ONLY | {"attn_logit_softcapping": None},  # the reference library ignores it
+    knows=KNOWS3,
     layer=LAYER | {"ln_q_w": gain("self_attn.q_norm"), "ln_k_w": gain("self_attn.k_norm")},
 )

@@ -42,8 +42,9 @@ def derived(values):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"pre_norm": True, "causal": True},
+    fixed={"pre_norm": True, "causal": True, "read_at": "last"},
     derived=derived,
+    knows=("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"),
     body=BODY,
     layer=LAYER,
     layer_prefix="h.{}.",

@@ -55,5 +55,6 @@ FAMILY = gpt2.FAMILY._replace(
     config=CONFIG,
     fixed=gpt2.FAMILY.fixed | {"scale_attn": False},
     places=places,
+    knows=("attention_types", "attention_layers", "window_size"),
     layer=LAYER,
 )

@@ -32,14 +32,16 @@ LAYER = {
     **dense("out", "mlp.dense_4h_to_h"),
 }
 CAUSAL = {"W_U": tensor("embed_out.weight", "lm_head.weight", transposed=True)}
+KNOWS = "rope_parameters", "rope_scaling", "rotary_emb_base", "rotary_pct"
 SHARE = 0.25  # of a head's width that is turned, where the config says nothing
 
 
 def places(raw, values):
-    """The first features of each head are turned; none where that share is 0: no positions."""
-    given = llama.parameters(raw)
-    if not raw.get("rope_theta") and "rope_theta" not in (raw.get("rope_parameters") or {}):
-        given["rope_theta"] = raw.get("rotary_emb_base", given["rope_theta"])
+    """The first features of each head are turned; none where that share is 0: no positions.
+
+    As in the reference library a rope_theta outside of rope_parameters has no effect.
+    """
+    given = llama.parameters(raw | {"rope_theta": raw.get("rotary_emb_base")})
     share = given.pop("partial_rotary_factor", raw.get("rotary_pct", SHARE))
     width = llama.part_turned(share, values | {"d_kv": 0})
     turn = rotary(given, width, values["n_ctx"])
@@ -48,9 +50,10 @@ def places(raw, values):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True},
+    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True, "read_at": "last"},
     places=places,
     only={"original_max_position_embeddings": None},
+    knows=KNOWS,
     body=BODY,
     layer=LAYER,
     layer_prefix="layers.{}.",

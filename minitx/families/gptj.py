@@ -45,10 +45,18 @@ def places(raw, values):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "parallel": True, "causal": True},
+    fixed={
+        "n_types": 0,
+        "n_pos": 0,
+        "pre_norm": True,
+        "parallel": True,
+        "causal": True,
+        "read_at": "last",
+    },
     derived=gpt2.derived,
     places=places,
     only=ONLY,
+    knows=("rotary_dim",),
     body={"W_E": tensor("wte.weight"), **norm("ln_final", "ln_f")},
     layer=LAYER,
     layer_prefix="h.{}.",

@@ -28,6 +28,7 @@ FIXED = {
     "rms_norm": True,
     "gated": True,
     "causal": True,
+    "read_at": "last",
 }
 BODY = {
     "W_E": tensor("embed_tokens.weight"),
@@ -50,6 +51,9 @@ TOKEN = dense("U", "score")
 THETA = 10000.0  # of the first Llama, whose config does not say it
 # What changes the result and is not computed: another length than that inside rope_parameters.
 ONLY = {"original_max_position_embeddings": None, "partial_rotary_factor": 1.0}
+
+
+ROPE = "rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor"
 
 
 def derived(values):
@@ -90,6 +94,7 @@ FAMILY = Family(
     derived=derived,
     places=places,
     only=ONLY,
+    knows=ROPE,
     body=BODY,
     layer=LAYER,
     layer_prefix="layers.{}.",

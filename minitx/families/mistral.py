@@ -24,5 +24,6 @@ FAMILY = llama.FAMILY._replace(
     config=CONFIG,
     fixed=llama.FIXED | {"attn_bias": False, "mlp_bias": False},
     only=llama.ONLY | {"layer_types": None},
+    knows=(*llama.ROPE, "sliding_window"),
     places=places,
 )

@@ -45,8 +45,15 @@ HEAD = {
 }
 MASKED = {**HEAD, **dense("U", "decoder")}
 SEQUENCE = {**HEAD, **dense("U", "classifier")}
-# what changes the arrays that there are, and no known checkpoint has
-ONLY = {"norm_bias": False, "classifier_bias": False, "decoder_bias": True}
+KNOWS = (
+    "layer_types",
+    "global_attn_every_n_layers",
+    "local_attention",
+    "rope_parameters",
+    "rope_scaling",
+    "global_rope_theta",
+    "local_rope_theta",
+)
 POOLED = {"cls": False, "mean": True}
 KINDS = FULL, NEAR = "full_attention", "sliding_attention"
 OLD_THETA = {FULL: ("global_rope_theta", 160_000.0), NEAR: ("local_rope_theta", 10_000.0)}
@@ -102,7 +109,7 @@ FAMILY = Family(
     fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "gated": True},
     derived=derived,
     places=places,
-    only=ONLY,
+    knows=KNOWS,
     body=BODY,
     layer=LAYER,
     lacks=(("ln1_w", 0),),

@@ -42,7 +42,6 @@ def derived(values):
 FAMILY = roberta.FAMILY._replace(
     config=CONFIG,
     fixed=FIXED,
-    only={"relative_attention_num_buckets": FIXED["n_buckets"]},
     derived=derived,
     body=BODY,
     layer=LAYER,

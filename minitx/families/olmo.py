@@ -23,6 +23,7 @@ FAMILY = llama.FAMILY._replace(
     config=CONFIG,
     fixed=llama.FIXED | {"rms_norm": False, "eps": 1e-5, "mlp_bias": False},
     places=places,
+    knows=(*llama.ROPE, "clip_qkv"),
     body=llama.BODY | {"ln_final_w": ONES},
     layer=llama.LAYER | NORMS,
     heads={"causal": llama.CAUSAL, "sequence": llama.SEQUENCE},

@@ -33,7 +33,6 @@ LAYER = {
     **dense("in", "fc1", bias_only="mlp_bias"),
     **dense("out", "fc2", bias_only="mlp_bias"),
 }
-ONLY = {"_remove_final_layer_norm": False, "layer_norm_elementwise_affine": True}
 
 
 def derived(values):
@@ -44,9 +43,14 @@ def derived(values):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "eps": 1e-5, "causal": True},  # epsilon is that of PyTorch's LayerNorm
+    fixed={
+        "n_types": 0,
+        "eps": 1e-5,
+        "causal": True,
+        "read_at": "last",
+    },  # epsilon is that of PyTorch's LayerNorm
     derived=derived,
-    only=ONLY,
+    knows=("word_embed_proj_dim",),  # refused.py
     body=BODY,
     layer=LAYER,
     layer_prefix="layers.{}.",

@@ -45,9 +45,17 @@ def places(raw, values):
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "parallel": True, "causal": True},
+    fixed={
+        "n_types": 0,
+        "n_pos": 0,
+        "pre_norm": True,
+        "parallel": True,
+        "causal": True,
+        "read_at": "last",
+    },
     derived=llama.derived,
     places=places,
+    knows=llama.ROPE,
     body={"W_E": tensor("embed_tokens.weight"), **norm("ln_final", "final_layernorm")},
     layer=LAYER,
     layer_prefix="layers.{}.",

@@ -34,6 +34,7 @@ FAMILY = llama.FAMILY._replace(
     config=CONFIG,
     fixed=llama.FIXED | {"attn_bias": False, "mlp_bias": False},
     only={},
+    knows=(*llama.ROPE, "sliding_window", "original_max_position_embeddings"),
     places=places,
     layer=LAYER,
 )

@@ -50,6 +50,7 @@ def sizes(specials, image=None, patch=None):
     return of
 
 
+KNOWS = "image_size", "patch_size", "num_channels"
 UNTIED = {"n_types": 0, "pre_norm": True, "tied": False}
 NO_WORDS = {"n_vocab": Key("vocab_size", None)}  # in its place comes what `sizes` gives
 

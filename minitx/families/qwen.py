@@ -8,6 +8,7 @@ from . import llama
 from .family import Key, dense, tensor
 
 KINDS = "full_attention", "sliding_attention"
+KNOWS = *llama.ROPE, "sliding_window", "use_sliding_window", "layer_types", "max_window_layers"
 
 
 def places(raw, values):
@@ -46,12 +47,14 @@ QWEN2 = llama.FAMILY._replace(
     config=CONFIG,
     fixed=llama.FIXED | {"mlp_bias": False},
     places=places,
+    knows=KNOWS,
     layer=QWEN2_LAYER,
 )
 QWEN3 = llama.FAMILY._replace(
     config=CONFIG | {"d_kv": Key("head_dim"), "attn_bias": Key("attention_bias", False)},
     fixed=llama.FIXED | {"mlp_bias": False, "qk_norm": True},
     places=places,
+    knows=KNOWS,
     layer={
         **llama.LAYER,
         "ln_q_w": tensor("self_attn.q_norm.weight"),

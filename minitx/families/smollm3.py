@@ -38,4 +38,5 @@ def places(raw, values):
 FAMILY = llama.FAMILY._replace(
     config=llama.CONFIG | {"tied": Key("tie_word_embeddings", True)},
     places=places,
+    knows=(*qwen.KNOWS, "no_rope_layers", "no_rope_layer_interval"),
 )

@@ -18,7 +18,7 @@ LAYER = {
 }
 FAMILY = mistral.FAMILY._replace(
     config=CONFIG,
-    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True},
+    fixed={"n_types": 0, "n_pos": 0, "pre_norm": True, "causal": True, "read_at": "last"},
     body={"W_E": tensor("embed_tokens.weight"), **norm("ln_final", "norm")},
     layer=LAYER,
 )

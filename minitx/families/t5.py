@@ -25,6 +25,7 @@ CONFIG = {
 DECODER = {
     "n_layers": Key("num_decoder_layers", other="num_layers"),
     **generation.KEYS,
+    "read_id": Key("eos_token_id", 1),
     "unembed_scale": Key("scale_decoder_outputs", None),
 }
 FIXED = {"n_types": 0, "n_pos": 0, "pre_norm": True, "rms_norm": True, "scale_attn": False}
@@ -89,6 +90,17 @@ def derived(values):
     return {"gated": gated, "act": ACTIVATIONS.get(act, act.removeprefix("gated-"))}
 
 
+def places(raw, values):
+    """Nothing; raises ValueError for the two keys that say what feed_forward_proj says, if not."""
+    act = raw.get("feed_forward_proj", "relu")
+    said = {"is_gated_act": values["gated"], "dense_act_fn": act.removeprefix("gated-")}
+    for key, value in said.items():
+        is_new = key == "dense_act_fn" and raw.get(key) == values["act"]
+        if raw.get(key) not in (value, None) and not is_new:
+            raise ValueError(f"{key} is {raw[key]!r:.80}; feed_forward_proj {act!r} says {value!r}")
+    return {}
+
+
 def derived_decoder(values):
     """What the decoder has beside; a tied output embedding reads a stream made smaller."""
     more = derived(values) | generation.derived(values)
@@ -104,6 +116,8 @@ ENCODER = Family(
     config=CONFIG,
     fixed=FIXED,
     derived=derived,
+    places=places,
+    knows=("is_gated_act", "dense_act_fn"),
     body=body("encoder"),
     layer=layer(1),
     layer_prefix="encoder.block.{}.",
@@ -111,7 +125,7 @@ ENCODER = Family(
 )
 FAMILY = ENCODER._replace(
     config=CONFIG | DECODER,
-    fixed=FIXED | {"causal": True},
+    fixed=FIXED | {"causal": True, "read_at": "last_end"},
     derived=derived_decoder,
     body=body("decoder"),
     layer=layer(2),

@@ -64,6 +64,7 @@ VIT = Family(
     config=CONFIG,
     fixed=pictures.UNTIED,
     sizes=pictures.sizes(specials=1),
+    knows=pictures.KNOWS,
     body=BODY,
     layer=LAYER,
     layer_prefix="encoder.layer.{}.",

@@ -21,8 +21,13 @@ def with_head(variant):
 
 def given(model):
     """A random text, and what an encoder-decoder's decoder has said."""
-    options = {"prefix": tiny.ids(model, 5, seed=3)} if model.encoder else {}
-    return tiny.ids(model, 7), options
+    ids = tiny.ids(model, 7)
+    if model.encoder is None:
+        return ids, {}
+    if is_pooled(model.config.task_head):  # it reads the decoder at the source's end token
+        ids[4] = model.config.read_id
+        return ids, {"prefix": tiny.ids(model, 7, seed=3)}
+    return ids, {"prefix": tiny.ids(model, 5, seed=3)}
 
 
 def logits(model, ids, options, edits=None):

@@ -11,19 +11,15 @@ from minitx.families import from_hf
 
 BERT = (
     "vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size "
-    "max_position_embeddings type_vocab_size layer_norm_eps hidden_act"
+    "max_position_embeddings"
 ).split()
-DISTILBERT = (
-    "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings activation"
-).split()
-GPT2 = (
-    "vocab_size n_embd n_layer n_head n_positions layer_norm_epsilon activation_function"
-).split()
-NEEDED = {
+DISTILBERT = "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings".split()
+GPT2 = "vocab_size n_embd n_layer n_head n_positions".split()
+NEEDED = {  # sizes: other values of a class are seldom a checkpoint's
     "bert": BERT,
-    "roberta": [*BERT, "pad_token_id"],
-    "xlm-roberta": [*BERT, "pad_token_id"],
-    "camembert": [*BERT, "pad_token_id"],
+    "roberta": BERT,
+    "xlm-roberta": BERT,
+    "camembert": BERT,
     "distilbert": DISTILBERT,
     "gpt2": GPT2,
 }
@@ -38,6 +34,24 @@ def test_a_missing_key_is_named_and_no_default_is_taken(family, key):
     for settings in (absent, null):
         with pytest.raises(ValueError, match=message):
             from_hf(settings)
+
+
+@pytest.mark.parametrize(
+    "variant,key,field,value",
+    [
+        ("modernbert-masked", "norm_eps", "eps", 1e-5),
+        ("bert-masked", "layer_norm_eps", "eps", 1e-12),
+        ("bert-masked", "hidden_act", "act", "gelu"),
+        ("roberta-masked", "pad_token_id", "pad_id", 1),
+        ("gemma2-capped", "attn_logit_softcapping", "score_cap", 50.0),
+        ("opt-sequence", "pad_token_id", "read_id", 1),
+        ("gpt2-sequence", "pad_token_id", "read_id", None),
+    ],
+)
+def test_what_is_no_size_may_be_missing_and_is_then_the_librarys_default(
+    variant, key, field, value
+):
+    assert getattr(from_hf(tiny.config(variant, drop=[key])), field) == value
 
 
 @pytest.mark.parametrize("family", NEEDED)

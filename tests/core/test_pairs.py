@@ -14,7 +14,7 @@ import tiny
 
 import minitx
 
-ALL = [*tiny.PAIRS, "bart-scaled", "bart-sequence", "marian-odd", "t5-relu", "t5-gated-tied"]
+ALL = [*tiny.PAIRS, "bart-scaled", "marian-odd", "t5-relu", "t5-gated-tied"]
 CLOSE = dict(rtol=0, atol=1e-12)
 SIDES = [*product(["left", "right"], repeat=2)]  # of the target's and of the source's padding
 
@@ -53,8 +53,7 @@ def test_padding_changes_nothing(model, side, source_side):
         for key, x in alone.items():
             part = batch[key]
             part = part[i % len(part)]  # one bias by distance for all
-            if key != "logits" or model.config.task_head != "sequence":
-                part = part[place(key, where[i], of_source[i])]
+            part = part[place(key, where[i], of_source[i])]
             np.testing.assert_allclose(part, x[0], **CLOSE, err_msg=str(key))
 
 
@@ -289,6 +288,20 @@ def test_a_classifier_reads_the_source_again_and_judges_its_last_token():
     np.testing.assert_allclose(trace["logits"][0], head[0], **CLOSE)
     ids = minitx.run(model, None, source=[[11, 12, 2]])
     np.testing.assert_allclose(ids["logits"][0], trace["logits"][0], **CLOSE)
+
+
+@pytest.mark.parametrize(
+    "tokens,source,message",
+    [
+        (None, [[11, 12], [13, 2]], r"the texts have 0 or 1 end tokens \(id 2\); the head reads"),
+        (None, [[11, 12]], r"the texts have 0 end tokens \(id 2\)"),
+        ([9, 11], [11, 12, 2], r"sources have \[3\] tokens, the decoder's texts \[2\]"),
+    ],
+)
+def test_a_classifier_without_one_end_to_read_says_so(tokens, source, message):
+    """The library raises an error for each of these too."""
+    with pytest.raises(ValueError, match=message):
+        minitx.run(tiny.load("bart-sequence"), tokens, source=source)
 
 
 # --- input that is refused
