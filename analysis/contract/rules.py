@@ -38,7 +38,8 @@ class Of:
 
     Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
     results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
-    which `enough` is a share. Where there is NAME_interval its lower end has to exceed the null.
+    which `enough` is a share. Where there is NAME_interval, its lower end has to exceed the null
+    for an effect, and its upper end must not for none.
     """
 
     name: str
@@ -58,20 +59,20 @@ class Of:
 
     def finding(self, names):
         """The Finding of verdict.py."""
-        value = names.value(self.name)
+        ends = [names.value(self.name)]
         if f"{self.name}_interval" in names.result:
-            value = min(value, np.min(names[f"{self.name}_interval"]))
+            ends = [*ends, *np.ravel(names[f"{self.name}_interval"])]
         nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
-        return self._beside(value, max(map(names.value, nulls)), names)
+        return self._beside(min(ends), max(map(names.value, nulls)), names, max(ends))
 
-    def _beside(self, value, null, names):
+    def _beside(self, value, null, names, high=None):
         """The Finding of a value and its null, with the options of the rule."""
         enough, most = names.value(self.enough), names.value(self.most)
         if self.out_of is not None:
             n = names.value(self.out_of)
             enough, most = enough * n, n
         margin = names.value(self.margin)
-        return verdict.beside(value, null, enough=enough, most=most, margin=margin)
+        return verdict.beside(value, null, enough=enough, most=most, margin=margin, high=high)
 
     def verdict(self, names):
         """One of verdict.VERDICTS."""
@@ -90,8 +91,11 @@ class Below(Of):
     """
 
     def finding(self, names):
-        """The Finding of the difference beside 0."""
-        return self._beside(names.value(self.null_name) - names.value(self.name), 0, names)
+        """The Finding of the difference beside 0; its margin is that of the value and the null."""
+        null = names.value(self.null_name)
+        beside_null = self._beside(null, null, names)
+        rule = replace(self, margin=beside_null.margin)
+        return rule._beside(null - names.value(self.name), 0, names)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 A value counts as an effect only if it exceeds its null, what chance reaches, by more than the
 margin: a tenth of the largest value possible, or of the null where there is no largest value. Where
 not even the largest value could exceed the null by the margin, a value near the null leaves the
-question undecided. Order: the finding, with the rule; findings together.
+question undecided; so does an interval with ends on both sides of null and margin. Order: the
+finding, with the rule; findings together.
 """
 
 import math
 from typing import NamedTuple
-
-import numpy as np
 
 VERDICTS = ("yes", "partly", "no", "undecided", "nothing")  # the last by nothing.py
 MARGIN = 0.1  # of the largest value possible, by which a value has to exceed its null
@@ -20,11 +19,12 @@ EFFECTS = ("yes", "partly")
 class Finding(NamedTuple):
     """A measured value beside what chance reaches."""
 
-    value: float  # of an interval the end nearer to the null
+    value: float  # of an interval its lower end
     null: float
     enough: float  # value from which the answer is yes
     most: float  # largest value possible
     margin: float  # by which the value has to exceed the null
+    high: float  # upper end of its interval; without one the value
 
     @property
     def verdict(self):
@@ -34,38 +34,30 @@ class Finding(NamedTuple):
         'undecided'
         >>> [beside(n, null=3, enough=25, most=28).verdict for n in (28, 14, 5)]
         ['yes', 'partly', 'no']
+        >>> beside(5, null=3, most=28, high=12).verdict
+        'undecided'
         """
         if math.isnan(self.value):
             return "undecided"
         if self.most - self.null <= self.margin and self.value >= self.null - self.margin:
             return "undecided"
         if self.value - self.null <= self.margin:
-            return "no"
+            return "no" if self.high - self.null <= self.margin else "undecided"
         return "yes" if self.value >= self.enough else "partly"
 
 
-def beside(value, null, *, enough=0.0, most=1.0, margin=None):
+def beside(value, null, *, enough=0.0, most=1.0, margin=None, high=None):
     """The Finding of a value and its null.
 
     enough: value from which the answer is yes (0: from the margin on). most: largest value
     possible: 1 for shares, n for n of n, inf where there is none. margin: where a tenth of `most`,
-    or of the null for inf, would be wrong.
+    or of the null for inf, would be wrong. high: upper end of an interval, of which `value` is the
+    lower one.
     """
     if margin is None:
         margin = MARGIN * (most if math.isfinite(most) else abs(null))
-    return Finding(float(value), float(null), float(enough), float(most), float(margin))
-
-
-def of(r, name, *, null=None, **rule):
-    """The Finding of the scalar result NAME beside NAME_null, with the options of `beside`.
-
-    Where there is NAME_interval, its lower end has to exceed the null. null: where that is not
-    NAME_null alone.
-    """
-    value = r[name]
-    if f"{name}_interval" in r:
-        value = min(value, np.min(r[f"{name}_interval"]))
-    return beside(value, r[f"{name}_null"] if null is None else null, **rule)
+    numbers = value, null, enough, most, margin, value if high is None else high
+    return Finding(*map(float, numbers))
 
 
 def every(*findings):

@@ -130,11 +130,10 @@ NOT_ABOVE = {"holds": lambda ours, null: bool(ours <= null), "rule": "not above 
 
 def below_null(most=1.0, margin=None):
     """The rule that the value is below its null by the common margin."""
-    by = verdict.MARGIN if margin is None else margin
 
     def holds(ours, null):
-        scale = 1.0 if margin is not None or np.isfinite(most) else abs(null)
-        return bool(null - ours > by * scale)
+        by = verdict.beside(null, null, most=most, margin=margin).margin
+        return bool(null - ours > by)
 
     return {"holds": holds, "rule": f"{_margin(most, margin)} below its null"}
 

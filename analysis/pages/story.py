@@ -313,17 +313,23 @@ def in_short(lines, runs):
     return filled("In short: {parts}.", parts="; ".join(parts))
 
 
+WITHOUT_EFFECT = {"no": "no effect: {names}", "undecided": "undecided: {names}"}
+
+
 def against(topic, outcomes):
-    """A sentence that names the experiments of a topic's theme which show no effect, if any."""
+    """A sentence that names the experiments of a topic's theme without an effect, if any."""
     names = themes.THEMES[topic] if topic == CARRY else ()
     own = [outcomes[name] for name in names if name in outcomes]
-    asked = [(run, run_outcome.answer) for run, run_outcome in own if _judged(run_outcome)]
-    missing = [run.name for run, answer in asked if answer.verdict not in verdict.EFFECTS]
-    names = ", ".join(map(themes.short, missing))
-    if not missing:
+    asked = [(run.name, outcome.answer.verdict) for run, outcome in own if _judged(outcome)]
+    lists = []
+    for kind, text in WITHOUT_EFFECT.items():
+        missing = [themes.short(name) for name, given in asked if given == kind]
+        if missing:
+            lists.append(filled(text, names=", ".join(missing)))
+    if not lists:
         return ""
-    text = "That need not be large, or used: {n} of the {all} tests here show no effect ({names})."
-    return " " + filled(text, n=len(missing), all=len(asked), names=names)
+    text = "That need not be large, or used: of the {all} tests here, {lists}."
+    return " " + filled(text, all=len(asked), lists="; ".join(lists))
 
 
 def _judged(outcome):

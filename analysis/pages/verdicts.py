@@ -6,6 +6,7 @@ from html import escape
 from ..contract.wording import words
 from ..machine.language import count, filled, label, translated
 from . import parts
+from .published import CHECKPOINTS
 
 JUDGED = "pass", "fail"
 WHY = {  # why values with this verdict were not judged
@@ -24,8 +25,8 @@ TITLES = "claim", "verdict", "published", "this run", "chance, or beside it", "c
 def line(rows):
     """One sentence on all rows, as published.rows gives them, with a link to them."""
     judged = [row for row in rows if row["verdict"] in JUDGED]
-    general = [row for row in judged if row["of"].startswith("any model")]
-    own = [row for row in judged if row not in general]
+    own = [row for row in judged if row["of"].partition(",")[0] in CHECKPOINTS]
+    general = [row for row in judged if row not in own]
     sentences = []
     if general:
         hold = translated("{passed} general claims hold")

@@ -184,9 +184,19 @@ def test_a_rule_sets_a_number_beside_its_null(rule, kind):
     assert rule.verdict(Names(R)) == kind
 
 
-def test_the_end_of_an_interval_nearer_to_the_null_decides():
-    wide = R | {"share_interval": np.array([0.15, 1.0])}
-    assert Of("share").verdict(Names(wide)) == "no"
+@pytest.mark.parametrize(
+    "ends, kind", [((0.3, 1.0), "yes"), ((0.15, 1.0), "undecided"), ((0.0, 0.15), "no")]
+)
+def test_both_ends_of_an_interval_decide(ends, kind):
+    """An effect is there where both exceed the null by the margin, none where neither does."""
+    result = R | {"share": np.mean(ends), "share_interval": np.array(ends)}
+    assert Of("share").verdict(Names(result)) == kind
+
+
+@pytest.mark.parametrize("value, kind", [(9.99, "no"), (8.9, "yes")])
+def test_what_is_below_a_null_without_a_largest_value_is_so_by_a_tenth_of_it(value, kind):
+    rule = Below("loss", null="guess", most=np.inf)
+    assert rule.verdict(Names({"loss": np.array(value), "guess": np.array(10.0)})) == kind
 
 
 def test_where_there_is_nothing_to_ask_of_the_answer_says_so():

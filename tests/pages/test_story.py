@@ -150,8 +150,8 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
-        "after layer 0). That need not be large, or used: 2 of the 4 tests here show no effect "
-        "(subspace of positions, one head shifted)."
+        "after layer 0). That need not be large, or used: of the 4 tests here, no effect: one "
+        "head shifted; undecided: subspace of positions."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
