@@ -92,6 +92,7 @@ TABLES = """
     analysis.pages.sketch OF_NEXT
     analysis.pages.sketch TITLE
     analysis.pages.story WAYS
+    analysis.pages.story WITHOUT_EFFECT
     analysis.pages.themes SHORT
     analysis.pages.verdicts TITLES
     analysis.pages.verdicts WHY
