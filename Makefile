@@ -81,6 +81,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden_decoders.py
 	$(BIN)/python tests/tools/make_golden_recent.py
 	$(BIN)/python tests/tools/make_golden_images.py
+	$(BIN)/python tests/tools/make_golden_asked.py
 	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py

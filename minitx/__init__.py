@@ -3,10 +3,12 @@
 from . import interrupt as _interrupt  # noqa: F401  (before all that takes time)
 
 # isort: split
+import sys as _sys
 from dataclasses import replace as _replace
 from os import PathLike as _PathLike
 from os.path import isfile as _isfile
 from pathlib import Path as _Path
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numpy.typing import DTypeLike as _DTypeLike
@@ -134,3 +136,13 @@ def explore(
 
     wanted = inline.Wanted(words, target, beside, beside_model)
     return inline.page(model, text, height, wanted)
+
+
+class _TraceModule(_ModuleType):
+    """The module `trace`, where it is called as if it were `run`."""
+
+    def __call__(self, *_, **__):
+        raise TypeError("minitx.trace is a module; minitx.run(model, text) gives a Trace")
+
+
+_sys.modules[Trace.__module__].__class__ = _TraceModule

@@ -1,9 +1,7 @@
 """See and change what happens inside: points.py lists the names, `run` records and edits them."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -253,13 +251,3 @@ def _edits_by_point(edits, available, model):
         for point in expand([key], available, model):
             by_point[point] = edits[key]
     return by_point
-
-
-class _Module(ModuleType):
-    """This module, where it is called as if it were `run`."""
-
-    def __call__(self, *_, **__):
-        raise TypeError("minitx.trace is a module; minitx.run(model, text) gives a Trace")
-
-
-sys.modules[__name__].__class__ = _Module

@@ -46,6 +46,7 @@ FAMILY = Family(
         "act": "gelu_new",
     },
     derived=derived,
+    only={"is_causal": True},
     body=BODY,
     layer=LAYER,
     layer_prefix="h.{}.",

@@ -48,7 +48,8 @@ def places(raw, values):
         raise ValueError(f"{text}; attention_types give {kinds!r:.80}")
     if type(window) is not int or window < 1:
         raise ValueError(f"window_size is {window!r:.80}; expected a whole number of at least 1")
-    return {"windows": tuple(window - 1 if kind == "local" else None for kind in kinds)}
+    windows = tuple(window - 1 if kind == "local" else None for kind in kinds)
+    return {"windows": windows, "causal": True}  # the reference library does not read is_causal
 
 
 FAMILY = gpt2.FAMILY._replace(

@@ -262,8 +262,8 @@ BREAKS = [
     Break(
         "GPT-2 adds a word embedding for token type 0",
         GPT2,
-        '{"pre_norm": True, "causal": True}',
-        '{"pre_norm": True, "causal": True, "default_type": 0}',
+        '{"pre_norm": True, "causal": True, "read_at": "last"}',
+        '{"pre_norm": True, "causal": True, "read_at": "last", "default_type": 0}',
     ),
     Break(
         "the tokenizer's zeros reach GPT-2 as token types",
@@ -508,14 +508,14 @@ BREAKS = [
     Break(
         "GPT-2 classifies by its first token",
         TASK_HEADS,
-        "T - 1 - valid[:, ::-1].argmax(axis=1)",
+        "_last(valid) if is_last else valid.argmax(axis=1)",
         "valid.argmax(axis=1)",
     ),
     Break(
         "GPT-2 classifies by the last column, padding or not",
         TASK_HEADS,
-        "T - 1 - valid[:, ::-1].argmax(axis=1)",
-        "T - 1 - 0 * valid[:, 0]",
+        "seen.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)",
+        "seen.shape[1] - 1 - 0 * seen[:, 0]",
     ),
     Break(
         "a GPT-2 body without a head gives logits",
@@ -579,7 +579,30 @@ BREAKS = [
         '4 * values["d_model"]',
     ),
     Break("relative positions are ignored", FAMILIES, '"position_embedding_type": "absolute"', ""),
-    Break("a decoder is run as an encoder", FAMILIES, '"is_decoder": False', ""),
+    Break(
+        "a key that is not computed is taken silently",
+        "minitx/families/keys.py",
+        "key in raw and key not in handled and not is_same(raw[key], only)",
+        "False",
+    ),
+    Break(
+        "the id of padding does not determine what a head reads",
+        TASK_HEADS,
+        "valid & (ids != pad)",
+        "valid",
+    ),
+    Break(
+        "a classifier reads its first end token",
+        TASK_HEADS,
+        "_last(is_end)",
+        "is_end.argmax(axis=1)",
+    ),
+    Break(
+        "a decoder that sees both sides is causal",
+        FAMILIES,
+        "_is_causal(raw, family)",
+        "True",
+    ),
     # text
     Break(
         "truncation stored in tokenizer.json stays on",
@@ -3727,8 +3750,8 @@ BREAKS = [
     Break(
         "the base of an old GPT-NeoX is not read",
         NEOX,
-        'raw.get("rotary_emb_base", given["rope_theta"])',
-        'given["rope_theta"]',
+        '{"rope_theta": raw.get("rotary_emb_base")}',
+        "{}",
     ),
     Break(
         "ModernBERT's activation is on the second half",

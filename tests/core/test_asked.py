@@ -1,0 +1,47 @@
+"""What a head reads, and what a decoder sees, as the reference library does by ids and config."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitx
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+ASKED = json.loads((GOLDEN / "asked.json").read_text())
+# the library computes rotary angles, norms and masks of some types in float32
+NEAR = {"rtol": 1e-5, "atol": 1e-5}  # measured: 3.0e-6 of the largest at most
+
+
+@pytest.mark.parametrize("name", ASKED["heads"])
+def test_a_head_reads_the_token_that_the_ids_determine(name):
+    """Padding and end tokens stand inside the rows, and no mask is given."""
+    model = minitx.load(GOLDEN / name, dtype=np.float64)
+    ids, logits = (np.array(ASKED["heads"][name][key]) for key in ("ids", "logits"))
+    options = {"source": ids} if model.encoder is not None else {}
+    text = None if options else ids
+    if options:
+        text = np.insert(ids, 0, model.config.start_id, axis=1)[:, :-1]
+    trace = minitx.run(model, text, "logits", **options)
+    np.testing.assert_allclose(trace["logits"], logits, **NEAR)
+
+
+@pytest.mark.parametrize("model_type", ASKED["both_sides"])
+def test_a_decoder_that_is_not_causal_sees_both_sides(tmp_path, model_type):
+    golden = ASKED["both_sides"][model_type]
+    folder = GOLDEN / golden["folder"]
+    raw = json.loads((folder / "config.json").read_text()) | {"is_causal": False}
+    (tmp_path / "config.json").write_text(json.dumps(raw))
+    (tmp_path / "model.safetensors").symlink_to(folder / "model.safetensors")
+    x = minitx.forward(minitx.load(tmp_path, dtype=np.float64), golden["ids"])
+    np.testing.assert_allclose(x[0, ::4], golden["last"], **NEAR)
+
+
+def test_scores_that_fall_with_the_distance_are_refused_on_both_sides(tmp_path):
+    folder = GOLDEN / "bloom-three"
+    raw = json.loads((folder / "config.json").read_text()) | {"is_causal": False}
+    (tmp_path / "config.json").write_text(json.dumps(raw))
+    (tmp_path / "model.safetensors").symlink_to(folder / "model.safetensors")
+    with pytest.raises(ValueError, match="is_causal is False; only True is supported"):
+        minitx.load(tmp_path)
