@@ -73,12 +73,13 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "b_U": "V",
     "logit_scale": "1",
 }
-# In real files, rightly not read: buffers (GPT-2's causal mask is called `attn.bias`), Marian's
-# computed positions, and a bias of T5's cross-attention that nothing uses.
+# In real files, rightly not read: buffers (GPT-2's causal mask is called `attn.bias`; BART has
+# the bias of a head also without a head), Marian's computed positions, and a bias of T5's
+# cross-attention that nothing uses.
 BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight"
-    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias|embeddings\.mask_token)$"
+    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias|embeddings\.mask_token|final_logits_bias)$"
 )
 # What wrappers of a model put before its names or inside: torch.compile, DDP, FSDP, PEFT.
 WRAPPERS = re.compile(

@@ -47,9 +47,7 @@ def as_model(model: "arrays.Model | str | PathLike[str]") -> "arrays.Model":
 
 def check_model(model):
     """Raises ValueError for what is no Model, such as a name."""
-    from . import arrays  # which needs Batch
-
-    if not isinstance(model, arrays.Model):
+    if not hasattr(model, "preprocessor"):  # which models of other libraries do not have
         given = f"{type(model).__module__}.{type(model).__name__}".removeprefix("builtins.")
         raise ValueError(
             f"model is {model!r:.80} ({given}); expected a Model, as minitx.load gives it for a "

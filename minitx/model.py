@@ -220,7 +220,10 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     products = qkv(x, w)
     q = placed("q", next(products), w, cfg, hook, turn)
     k = placed("k", next(products), w, cfg, hook, turn)
-    v = hook("v", split_heads(limited(next(products), cfg), cfg))
+    v = next(products)
+    if cfg.qkv_limit:
+        v = limited(v, cfg)
+    v = hook("v", split_heads(v, cfg))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
     attn_bias = place.bias
@@ -255,7 +258,8 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
     All heads are normed together (OLMo 2), or each by itself (Qwen3).
     """
-    x = limited(x, cfg)
+    if cfg.qkv_limit:
+        x = limited(x, cfg)
     if cfg.qk_norm_all:
         x = norm(f"ln_all_{name}", x, w, cfg, hook)
     x = split_heads(x, cfg)
@@ -268,7 +272,7 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
 def limited(x, cfg):  # [B T A] -> [B T A]
     """Queries, keys or values, none of whose numbers is beyond a limit (OLMo)."""
-    return np.clip(x, -cfg.qkv_limit, cfg.qkv_limit) if cfg.qkv_limit else x
+    return np.clip(x, -cfg.qkv_limit, cfg.qkv_limit)
 
 
 def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -> [B T D]

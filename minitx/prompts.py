@@ -101,9 +101,11 @@ def check_generates(model):
 
 def check_stop(stop, n_vocab):
     """Raises ValueError for a token that cannot end a row."""
-    is_token = isinstance(stop, int | np.integer) and 0 <= stop < n_vocab
+    is_token = isinstance(stop, int | np.integer) and -1 <= stop < n_vocab
     if stop is not None and not is_token:
-        raise ValueError(f"stop={stop!r:.80}; wanted a token id from 0 to {n_vocab - 1}")
+        raise ValueError(
+            f"stop={stop!r:.80}; wanted a token id from 0 to {n_vocab - 1}, or -1 for none"
+        )
 
 
 def check_room(model, batch, n):

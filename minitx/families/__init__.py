@@ -111,8 +111,8 @@ def from_hf(raw, generated=None):
     """
     try:
         config = _config(generation.merged(raw, generated))
-        check_config(config)
         generation.check(config)
+        check_config(config)
         n = config.n_types
         if type(n) is not int or n < 0:
             raise ValueError(f"type_vocab_size is {n!r}; wanted a whole number of at least 0")
@@ -158,7 +158,8 @@ def _stack(raw, family, **values):
     values |= {"model_type": model_type, "architecture": _architecture(raw)}
     values["labels"] = labels_of(raw)
     for field, key in (COMMON | family.config).items():
-        own = field in SIZES or field in generation.KEYS
+        is_pad = field == "pad_id" and key.default is not REQUIRED
+        own = is_pad or field in SIZES or field in generation.KEYS
         values[field] = _value(raw, key, None if own else keys.default(model_type, key.name))
     if isinstance(values.get("eps"), bool):  # which Python takes for 0 or 1
         raise ValueError(f"the norms' epsilon is {values['eps']}; wanted a number from 0 to 1")

@@ -12,8 +12,11 @@ import tiny
 
 import minitx
 
+# classifiers that read the decoder at the last end token of a source
+AT_AN_END = {"bart-sequence", "t5-sequence"}
 
-@pytest.fixture(params=parity.VARIANTS)
+
+@pytest.fixture(params=[name for name in parity.VARIANTS if name not in AT_AN_END])
 def model(request):
     return tiny.load(request.param)
 

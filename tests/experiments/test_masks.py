@@ -574,7 +574,7 @@ def test_without_a_search_all_documents_are_reported_on_and_the_mask_shown_is_th
     [
         (0.5, 0.4, 0.3, "partly", ("50 %", "20 %")),
         (0.95, 0.9, 0.3, "yes", ("95 %", "65 %")),
-        (0.5, -0.1, 0.3, "no", ("50 %", "20 %")),
+        (0.5, -0.1, 0.3, "undecided", ("50 %", "20 %")),  # an interval on both sides
         (0.5, 0.4, -0.1, "no", ("50 %", "60 %")),  # the order of the keys is worth nothing
     ],
 )

@@ -271,8 +271,9 @@ def inject_result(gain, low, null=-0.1, loss=3.0):
         ({"gain": 0.3, "low": 0.2}, "yes"),
         ({"gain": 0.1, "low": 0.08}, "partly"),  # of 2 nats learned less than a tenth
         ({"gain": 0.3, "low": 0.2, "null": 0.15}, "partly"),
-        ({"gain": 0.3, "low": -0.1}, "no"),
-        ({"gain": 0.3, "low": 0.2, "null": 0.3}, "no"),
+        ({"gain": 0.3, "low": -0.1}, "undecided"),  # an interval on both sides of chance
+        ({"gain": 0.3, "low": 0.2, "null": 0.3}, "undecided"),
+        ({"gain": 0.3, "low": 0.2, "null": 0.6}, "no"),
         ({"gain": 0.3, "low": 0.2, "loss": 5.0}, "undecided"),
         ({"gain": -0.1, "low": -0.2}, "no"),
     ],

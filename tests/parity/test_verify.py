@@ -166,7 +166,7 @@ MISTAKES = [
     ("marian-shared", "enc_embed", None, {"scale_embedding": False}),
     ("t5-gated", "enc_pattern.L0", None, {"relative_attention_max_distance": 20}),
     ("t5-gated", "logits", None, {"tie_word_embeddings": True}),
-    ("t5-gated", "post.L0", None, {"feed_forward_proj": "gated-silu"}),
+    ("t5-gated", "post.L0", None, {"feed_forward_proj": "gated-silu", "dense_act_fn": "silu"}),
 ]
 
 

@@ -22,6 +22,7 @@ LATIN = re.compile("[A-Za-z]{2}")
 STAYS = re.compile(
     r"\$\\mathdefault\{.*?\}+\$"  # a number as matplotlib writes it
     r"|“.*?”"  # a token
+    r"|<0x[0-9A-F]{2}>"  # a byte that is no letter by itself
     r"|head\(\d+,\d+\)"  # a head as the paper names it
     r"|\w+\([\w=., ]*\)"  # a mask with its parameters
     r"|(?<=を )[\w-]+(?= として)"  # what its values mean
