@@ -28,8 +28,8 @@ PACKAGES = {  # package -> what it is for
 PARTS = {  # what public functions give or take -> where it is defined
     "minitx": (
         "minitx.config.Config",
-        "minitx.config.Rotary",
-        "minitx.config.Picture",
+        "minitx.config_parts.Rotary",
+        "minitx.config_parts.Picture",
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",

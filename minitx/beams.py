@@ -6,8 +6,8 @@ best K that do not end stay open. A finished beam is ranked by sum / length ** l
 length counts its new tokens. A text is done when its best open beam, ranked in the same way as if
 it ended here, is no better than its worst finished one. This is the reference library's definition.
 
-Read downward: `search`, one step after another. B texts, K beams, V vocabulary, t new tokens so
-far, n at most.
+Read downward: `best_beam`, `search`, one step after another. B texts, K beams, V vocabulary, t new
+tokens so far, n at most.
 """
 
 from numbers import Real
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .cache import Cache
+from .constraints import until
 from .inputs import source_arguments
 from .masks import Keys
 from .model import forward, logits
@@ -68,6 +69,12 @@ class Candidates(NamedTuple):
     tokens: np.ndarray  # [B 2K t+1]
     scores: np.ndarray  # [B 2K]
     parents: np.ndarray  # [B 2K]: the beam that each goes on from
+
+
+def best_beam(model, prompts, n, stop, allowed, width):  # -> [B n], fewer if all end early
+    """New tokens of each row's best beam."""
+    new = search(model, prompts, n, stop, allowed, width).done[:, 0]
+    return new[:, : max(len(until(stop, row)) for row in new)]
 
 
 def search(model, prompts, n, stop, allowed, width):

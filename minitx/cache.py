@@ -26,10 +26,12 @@ class Cache(show.Shown):
 
     _summary = show.cache
     stored: dict[int, np.ndarray]  # layer -> keys and values [2 B H capacity d]
+    tokens: np.ndarray | None  # [B len(cache)], where they may have to run again (longer.py)
     valid: np.ndarray | None  # [B len(cache)] bool: False on padding
 
     def __init__(self):
         self.stored = {}
+        self.tokens = None
         self.valid = None
         self.source = None  # a Source (model.py)
 
@@ -67,6 +69,8 @@ class Cache(show.Shown):
         self.stored = {layer: held[:, rows] for layer, held in self.stored.items()}
         if self.valid is not None:
             self.valid = self.valid[rows]
+        if self.tokens is not None:
+            self.tokens = self.tokens[rows]
 
     def _grow(self, layer, k, n_old, n_all):
         B, H, _, d = k.shape

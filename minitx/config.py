@@ -5,32 +5,9 @@ The files in families/ say which key of a config.json gives which of these value
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from . import show
-
-
-class Rotary(NamedTuple):
-    """How a layer turns queries and keys by the place of their token (positions.py)."""
-
-    frequencies: tuple[float, ...]  # of each pair of features: radians from token to token
-    scale: float = 1.0  # factor on what is turned (YaRN)
-
-
-class Picture(NamedTuple):
-    """How a model of pictures cuts one up (images.py)."""
-
-    rows: int  # of patches
-    columns: int
-    channels: int  # of a pixel
-    height: int  # of a patch, in pixels
-    width: int
-    specials: int = 1  # tokens before the patches: class, distillation
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width of a picture, in pixels."""
-        return self.rows * self.height, self.columns * self.width
+from .config_parts import Picture, Rotary
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,6 +87,11 @@ class Config(show.Shown):
     def d_head(self) -> int:
         """Width of a head."""
         return self.d_kv or self.d_model // self.n_heads
+
+    @cached_property
+    def turns_by_length(self) -> bool:
+        """Whether a longer text turns queries and keys otherwise."""
+        return any(turn is not None and turn.reach for turn in self.rotary)
 
     @property
     def n_kv(self) -> int:

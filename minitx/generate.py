@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Model
-from .beams import Width, search
+from .beams import Width, best_beam
 from .cache import Cache
-from .constraints import constraints, until
+from .constraints import constraints
 from .inputs import Ids, Texts, as_model, source_arguments
 from .model import forward, logits
 from .prompts import check_generates, check_room, check_stop, read_prompts
@@ -80,7 +80,7 @@ def generate(
         draw = partial(sampling.draw, rng=rng)
         new = _continue(model, prompts, n, stop, allowed, draw)
     else:
-        new = _best_beam(model, prompts, n, stop, allowed, width)
+        new = best_beam(model, prompts, n, stop, allowed, width)
     return prompts.with_new(new, stop)
 
 
@@ -101,9 +101,3 @@ def _continue(model, prompts, n, stop, allowed, draw):  # -> [B n], fewer if eve
             break
         tokens, valid, given = token[:, None], None, {}
     return np.stack(new, axis=1) if new else tokens[:, :0]
-
-
-def _best_beam(model, prompts, n, stop, allowed, width):  # -> [B n], fewer if all end early
-    """New tokens of each row's best beam."""
-    new = search(model, prompts, n, stop, allowed, width).done[:, 0]
-    return new[:, : max(len(until(stop, row)) for row in new)]

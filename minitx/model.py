@@ -38,6 +38,7 @@ from .kernels import (
     softmax_,
     split_heads,
 )
+from .longer import is_outgrown, run_again
 from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, places, position_rows, token_numbers, turned
 from .side_by_side import qkv
@@ -118,6 +119,9 @@ def forward(
     cfg, w = model.config, model.weights
     batch = check_batch(cfg, tokens, valid, types)
     key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
+    if cache is not None and cfg.turns_by_length:
+        if is_outgrown(cache, cfg, batch.tokens, key_valid):
+            return run_again(forward, model, cache, key_valid, hook, (positions, mask))
     numbers = token_numbers(cfg, batch, key_valid)
     rows = position_rows(cfg, batch, numbers, positions)
     seen = read_source(model, len(batch.tokens), source, source_valid, enc_mask, cache, hook)

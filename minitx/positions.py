@@ -150,7 +150,8 @@ def places(model, numbers, keys, hook, positions=None, mask=None):
             bias = by_distance if bias is None else by_distance + bias
         if rotary is None:
             return Place(None, 1.0, bias, apart)
-        return Place(angles(rotary.frequencies, numbers, dtype), rotary.scale, bias)
+        frequencies = rotary.for_length(int(numbers.max()) + 1).frequencies
+        return Place(angles(frequencies, numbers, dtype), rotary.scale, bias)
 
     everywhere = (None,) * cfg.n_layers
     return [*map(place, cfg.rotary or everywhere, cfg.windows or everywhere)]

@@ -73,10 +73,42 @@ def _growth(given):
     return grown(1.0)
 
 
+def dynamic(omega, given):
+    """The slower, the longer a text is beyond that of the training (NTK-aware, bloc97 2023)."""
+    if given["width"] < 4 or given["width"] % 2:
+        text = f"{given['width']} features of a head are rotated"
+        raise ValueError(f"{text}; rope_type 'dynamic' needs an even number of at least 4")
+    return omega, 1.0, given["n_ctx"], (), float(given["factor"])
+
+
+def longrope(omega, given):
+    """A factor for each pair, of short and of longer texts (Ding et al. 2024, LongRoPE).
+
+    What is turned grows by attention_factor, by default sqrt(1 + log(factor) / log(length)).
+    """
+    short, longer = (omega / _of_pairs(name, omega, given) for name in FACTORS)
+    length, factor = given[LENGTH], given["factor"] or given["n_ctx"] / given[LENGTH]
+    scale = given["attention_factor"]
+    if scale is None:
+        scale = math.sqrt(1 + math.log(factor) / math.log(length)) if factor > 1 else 1.0
+    return short, scale, length, tuple(longer.tolist())
+
+
+def _of_pairs(name, omega, given):
+    """The factors of all pairs. Raises ValueError unless each has one."""
+    if len(given[name]) != len(omega):
+        text = f"{name} has {len(given[name])} numbers; wanted {len(omega)}"
+        raise ValueError(f"{text}, one for each pair of rotated features")
+    return np.array(given[name], float)
+
+
 LENGTH = "original_max_position_embeddings"
+FACTORS = "short_factor", "long_factor"
 KINDS = {  # rope_type -> formula, parameters that it needs, others with what stands for them
     "default": (default, (), {}),
     "linear": (linear, ("factor",), {}),
+    "dynamic": (dynamic, ("factor",), {}),
+    "longrope": (longrope, (*FACTORS, LENGTH), {"factor": None, "attention_factor": None}),
     "llama3": (llama3, ("factor", "low_freq_factor", "high_freq_factor", LENGTH), {}),
     "yarn": (
         yarn,
@@ -120,10 +152,9 @@ def rotary(given, width, n_ctx):
     _check_numbers(given)
     if width > WIDEST:
         raise ValueError(f"{width} features of a head are rotated; wanted at most {WIDEST}")
-    omega, scale = formula(
-        frequencies(given["rope_theta"], width), others | given | {"width": width}
-    )
-    return Rotary(tuple(omega.tolist()), float(scale))
+    given = others | given | {"width": width, "n_ctx": n_ctx}
+    omega, scale, *more = formula(frequencies(given["rope_theta"], width), given)
+    return Rotary(tuple(omega.tolist()), float(scale), *more)
 
 
 def _check_numbers(given):
@@ -131,9 +162,16 @@ def _check_numbers(given):
     for name, value in given.items():
         if name in ("rope_type", "type"):
             continue
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if name == "truncate":
             if not isinstance(value, bool):
                 raise ValueError(f"truncate is {value!r:.80}; wanted true or false")
-        elif not is_number or not 0 < value < math.inf:
+        elif name in FACTORS:
+            if not isinstance(value, list) or not all(map(_is_above_0, value)):
+                raise ValueError(f"{name} is {value!r:.80}; wanted a list of numbers above 0")
+        elif not _is_above_0(value):
             raise ValueError(f"{name} is {value!r:.80}; wanted a number above 0")
+
+
+def _is_above_0(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 < value < math.inf

@@ -37,7 +37,7 @@ def measure(model, run, given, _):
     drawn = heads.select(head, model, document_set, run)
     by_place = mean_kernel.means(model, document_set, run)
     query, key = (x[layers] for x in mean_kernel.overall(model, by_place))
-    turns = [model.config.rotary[layer] for layer in layers]
+    turns = [model.config.rotary[layer].for_length(T) for layer in layers]
     c = np.array([_pairs(q, k, len(turn.frequencies)) for q, k, turn in zip(query, key, turns)])
     omega = np.array([turn.frequencies for turn in turns])
     attention = heads.attention_over(model, document_set, T, run)[layers]

@@ -119,7 +119,7 @@ class Positions:
         rotary = self.model.config.rotary
         if not rotary or rotary[self.layer] is None:
             return result
-        turn = rotary[self.layer]
+        turn = rotary[self.layer].for_length(self.T)
         scale = self.model.config.attn_scale(self.layer) * turn.scale**2 / len(self.pairs)
         frequencies = np.array(turn.frequencies)
         own = _band_of(frequencies, self.T, n)
@@ -133,7 +133,7 @@ class Positions:
 
     def flat(self, band, n):
         """Share of each band in a peak to which all pairs give alike, 0 without pairs: [W]."""
-        turns = [turn for turn in self.model.config.rotary if turn is not None]
+        turns = [turn.for_length(self.T) for turn in self.model.config.rotary if turn is not None]
         if not turns:
             return np.zeros(n)
         counts = np.bincount(_band_of(np.array(turns[0].frequencies), self.T, n), minlength=n)

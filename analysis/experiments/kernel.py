@@ -62,7 +62,7 @@ def _known(model, alone, query, key, r):
     lags = r["lags"]
     reach = lags[-1]
     visible = _visible(r)
-    known = mean_kernel.formula(model, query, key, lags)
+    known = mean_kernel.formula(model, query, key, lags, r["T"])
     if known is None:
         return {}
     own = maths.mean_by_lag(alone.scores, reach)

@@ -105,10 +105,10 @@ def product(q, k, scale):
     return scale * (q @ head_weights.for_each_head(k, len(q)).swapaxes(-1, -2))
 
 
-def formula(model, query, key, lags):
+def formula(model, query, key, lags, T):
     """What the mechanisms in the scores give at each lag: [L H R]; None where there is none.
 
-    query [L H d], key [L G d]: the mean ones, before they are turned.
+    query [L H d], key [L G d]: the mean ones, before they are turned. T: tokens of a document.
     """
     cfg = model.config
     layers = range(cfg.n_layers)
@@ -121,7 +121,7 @@ def formula(model, query, key, lags):
         if turns and turns[layer]:
             k = head_weights.for_each_head(key[layer], cfg.n_heads)
             scale = cfg.attn_scale(layer) * turns[layer].scale ** 2
-            frequencies = turns[layer].frequencies
+            frequencies = turns[layer].for_length(T).frequencies
             curves[layer] += scale * maths.rotary(query[layer], k, frequencies, lags)
     return curves if by_lag is None else curves + by_lag
 
@@ -142,7 +142,7 @@ def curves(model, document, query, key):
 
     A term of the scores that compares content with distances (DeBERTa) has no formula.
     """
-    known = formula(model, query, key, profiles.offsets())
+    known = formula(model, query, key, profiles.offsets(), len(document))
     if known is not None and not model.config.pos_terms:
         return known
     return maths.mean_by_lag(run_alone(model, document, query, key).scores, profiles.REACH)

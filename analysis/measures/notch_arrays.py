@@ -143,7 +143,7 @@ def _turned(model, run, asked):
     layers = score_moves.layers(model, asked.layer)
     document_set = _documents(model, asked)
     N, places = len(document_set), document_set.ordinary()
-    turns = [model.config.rotary[layer].frequencies for layer in layers]
+    turns = [model.config.rotary[layer].for_length(document_set.T).frequencies for layer in layers]
     limits = maths.periods(max(map(max, turns)), asked.bands)
     ways = [_ways_to_turn(turn, limits, document_set.T) for turn in turns]
     n_losses = min(asked.losses, N)
@@ -187,13 +187,14 @@ def _ways_to_turn(frequencies, limits, n):
 
 def _turn_others(x, places, rotary, still):
     """Queries or keys [H T d] turned as in `score_moves.turn`, but for these pairs, bool [r]."""
+    rotary = rotary.for_length(len(places))
     frequencies = np.where(still, 0, rotary.frequencies)
     return score_moves.turn(x, places, rotary._replace(frequencies=frequencies))
 
 
 def _turn_less(x, places, rotary, left):
     """Queries or keys [H T d] whose turns keep their mean, and this share of their variance."""
-    mean, _ = maths.turns(rotary.frequencies, len(places))
+    mean, _ = maths.turns(rotary.for_length(len(places)).frequencies, len(places))
     turned = score_moves.turn(x, places, rotary)
     r = len(mean)
     pairs = rotary.scale * mean * (x[..., :r] + 1j * x[..., r : 2 * r])

@@ -83,8 +83,9 @@ def layers(model, layer=-1):
 
 
 def turn(x, places, rotary):
-    """Queries or keys [H T d] turned as those of these places [T]."""
-    return turned(x[None], angles(rotary.frequencies, places[None], x.dtype), rotary.scale)[0]
+    """Queries or keys [H T d] turned as those of these places [T] of a document of T tokens."""
+    frequencies = rotary.for_length(len(places)).frequencies
+    return turned(x[None], angles(frequencies, places[None], x.dtype), rotary.scale)[0]
 
 
 def scores(model, part, of_q, of_k, turn=turn):

@@ -1,7 +1,7 @@
 """Phi-3 (Abdin et al. 2024): Llama with fused matrices; a part of each head may be turned."""
 
-from ..rotary import rotary
-from . import llama, mistral
+from ..rotary import LENGTH, rotary
+from . import keys, llama, mistral
 from .family import by_half, by_kind, dense, part, tensor
 
 CONFIG = {field: key for field, key in llama.CONFIG.items() if not field.endswith("_bias")}
@@ -21,9 +21,15 @@ LAYER = {
 def places(raw, values):
     """The first features of each head are turned; what a layer sees is as in Mistral."""
     given = llama.parameters(raw)
-    kind = given.get("rope_type", given.get("type", "default"))
-    if kind != "default":  # of which a longer text changes what the first tokens do
-        raise ValueError(f"rope_type is {kind!r:.80}; only 'default' is computed in phi3")
+    kind = given.pop("rope_type", given.pop("type", "default"))
+    if kind in ("su", "yarn"):  # as in the library, which reads these two so in old files
+        kind = "longrope"
+    if kind not in ("default", "longrope"):
+        text = f"rope_type is {kind!r:.80}"
+        raise ValueError(f"{text}; only 'default' and 'longrope' are computed in phi3")
+    given["rope_type"] = kind
+    if kind == "longrope":  # this key counts more than one inside, as in the library
+        given[LENGTH] = raw.get(LENGTH, keys.default("phi3", LENGTH))
     share = given.pop("partial_rotary_factor", raw.get("partial_rotary_factor", 1.0))
     width = llama.part_turned(share, values)
     turn = rotary(given, width, values["n_ctx"])
@@ -34,7 +40,7 @@ FAMILY = llama.FAMILY._replace(
     config=CONFIG,
     fixed=llama.FIXED | {"attn_bias": False, "mlp_bias": False},
     only={},
-    knows=(*llama.ROPE, "sliding_window", "original_max_position_embeddings"),
+    knows=(*llama.ROPE, "sliding_window", LENGTH),
     places=places,
     layer=LAYER,
 )

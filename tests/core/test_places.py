@@ -5,6 +5,7 @@ model. Distances are of float64 runs of values up to about 10: measured at most 
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import parity
@@ -22,14 +23,20 @@ ROTARY = [
     *("llama-grouped", "llama-tied", "llama-wide", "qwen2-biases", "qwen3-norms"),
     *("gpt_neox-parallel", "gpt_neox-sequential"),
 ]
+LONGER = ["llama-dynamic", "qwen2-longrope", "phi3-longrope"]  # turned otherwise in longer texts
 WINDOWS = ["mistral-window", "qwen2-window"]
 ALIBI = ["bloom-three", "bloom-residual", "bloom-twelve"]
 SAID = [name for name in parity.DECODERS if not name.endswith(("sequence", "question", "token"))]
-CAUSAL = [*ROTARY, *WINDOWS, *ALIBI, "gpt_neox-nowhere", *SAID]
+CAUSAL = [*ROTARY, *WINDOWS, *ALIBI, "gpt_neox-nowhere", *(x for x in SAID if x not in LONGER)]
 AS_THEY_ARE = "opt", "gpt_neo-", "smollm3-listed", "smollm3-nowhere"  # queries of the first layer
 TURNED = [name for name in SAID if not name.startswith(AS_THEY_ARE)]
 SEES_ALL = ["modernbert-masked", "modernbert-bare"]
-PLACES = [*sorted({*CAUSAL, *parity.DECODERS}), *SEES_ALL, "llama-sequence", "modernbert-sequence"]
+PLACES = [
+    *sorted({*CAUSAL, *parity.DECODERS, *LONGER}),
+    *SEES_ALL,
+    "llama-sequence",
+    "modernbert-sequence",
+]
 
 
 def last(trace):
@@ -52,7 +59,7 @@ def test_pieces_over_a_cache_are_one_pass(variant):
     np.testing.assert_allclose(np.concatenate(parts, axis=1)[valid], whole[valid], **CLOSE)
 
 
-@pytest.mark.parametrize("variant", CAUSAL)
+@pytest.mark.parametrize("variant", [*CAUSAL, *LONGER])
 def test_the_likeliest_continuation_is_the_librarys(variant):
     ids = load_file(parity.GOLDEN / variant / "unpatched.safetensors")["generated"]
     model = tiny.load(variant, np.float32)
@@ -248,11 +255,80 @@ def test_scaled_frequencies_by_hand():
     assert rotary.rotary(given | {"attention_factor": 1.5}, 8, 32).scale == 1.5
 
 
+LONG = dict(rope_type="longrope", short_factor=[1.0] * 3, long_factor=[2.0] * 3)
+
+
+@pytest.mark.parametrize("length", [1, 8, 9, 20])
+def test_frequencies_by_the_length_of_the_text_by_hand(length):
+    """dynamic: a base that grows beyond the training's length; longrope: one factor or another."""
+    plain = positions.frequencies(100.0, 6)
+    given = {"rope_theta": 100.0, "rope_type": "dynamic", "factor": 3.0}
+    turn = rotary.rotary(given, 6, 8).for_length(length)
+    grown = max(1, 3 * length / 8 - 2)
+    by_base = positions.frequencies(100.0 * grown ** (6 / 4), 6)
+    np.testing.assert_allclose(turn.frequencies, by_base, rtol=1e-14)
+    given = LONG | {"rope_theta": 100.0, "original_max_position_embeddings": 8}
+    turn = rotary.rotary(given, 6, 32).for_length(length)
+    np.testing.assert_allclose(turn.frequencies, plain / (1 if length <= 8 else 2), rtol=1e-15)
+    assert turn.scale == pytest.approx((1 + np.log(4) / np.log(8)) ** 0.5, rel=1e-15)
+    assert rotary.rotary(given | {"factor": 0.5}, 6, 32).scale == 1.0
+    with pytest.raises(ValueError, match="2 features of a head are rotated; rope_type 'dynamic' n"):
+        rotary.rotary({"rope_theta": 100.0, "rope_type": "dynamic", "factor": 3.0}, 2, 8)
+
+
+@pytest.mark.parametrize("variant,length", [("llama-dynamic", 8), ("qwen2-longrope", 12)])
+def test_the_longest_text_of_a_batch_decides_for_all(variant, length):
+    """As in the library; padding does not count."""
+    model = tiny.load(variant)
+    short, long = (tiny.ids(model, n, seed=n) for n in (length, length + 3))
+    alone = minitx.forward(model, short)[0]
+    rows = {}
+    for side in ("left", "right"):
+        tokens, valid, _ = tiny.padded([short, long], side)
+        rows[side] = minitx.forward(model, tokens, valid=valid)[0][valid[0]]
+        padded = minitx.forward(model, tokens[:1], valid=valid[:1])[0][valid[0]]
+        np.testing.assert_allclose(padded, alone, **CLOSE)
+        assert abs(rows[side] - alone).max() > 0.01
+    fixed = tuple(turn.for_length(length + 3) for turn in model.config.rotary)
+    long_alone = replace(model, config=replace(model.config, rotary=fixed))
+    for both in rows.values():
+        np.testing.assert_allclose(both, minitx.forward(long_alone, short)[0], **CLOSE)
+
+
+@pytest.mark.parametrize("variant", LONGER)
+def test_a_cache_that_is_outgrown_is_computed_anew(variant):
+    """Token by token, with rows that change places as beams do, a pass is that of all tokens."""
+    model, cache = tiny.load(variant), minitx.Cache()
+    tokens = tiny.ids(model, 2, 16)
+    for n in range(1, 17):
+        cache.take([1, 0])
+        tokens = tokens[::-1]
+        step = minitx.forward(model, tokens[:, n - 1 : n], cache=cache)
+        assert len(cache) == n and step.shape[1] == 1
+        whole = minitx.forward(model, tokens[:, :n])[:, -1:]
+        np.testing.assert_allclose(step, whole, **CLOSE)
+
+
+@pytest.mark.parametrize("given", [dict(positions=[20]), dict(mask=lambda q, k: q >= k)])
+def test_positions_and_a_mask_of_the_cached_tokens_are_not_known(given):
+    model, cache = tiny.load("llama-dynamic"), minitx.Cache()
+    minitx.forward(model, tiny.ids(model, 8), cache=cache)
+    with pytest.raises(ValueError, match="positions and mask need a pass of all tokens without"):
+        minitx.forward(model, [3], cache=cache, **given)
+    assert len(cache) == 8
+
+
 @pytest.mark.parametrize(
     "changes,message",
     [
-        (dict(rope_type="dynamic", factor=2.0), "rope_type is 'dynamic'; supported: default"),
-        (dict(rope_type="longrope"), "rope_type is 'longrope'"),
+        (dict(rope_type="dynamic"), "lack 'factor', which 'dynamic' needs"),
+        (dict(rope_type="longrope"), "lack 'short_factor', which 'longrope' needs"),
+        (
+            LONG | dict(short_factor=[1.0]),
+            "short_factor has 1 numbers; wanted 3, one for each pair",
+        ),
+        (LONG | dict(long_factor=[1, 0, 1]), r"long_factor is \[1, 0, 1\]; wanted a list of numbe"),
+        (LONG | dict(long_factor=2.0), "long_factor is 2.0; wanted a list of numbers above 0"),
         (dict(rope_type=["linear"]), "a value is of the wrong kind"),
         (dict(type="su"), "rope_type is 'su'"),
         (dict(rope_type="linear"), "lack 'factor', which 'linear' needs"),

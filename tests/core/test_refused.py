@@ -32,8 +32,11 @@ COMPUTED = {
     | {LENGTH: 16},
     "yarn": {"rope_theta": 100.0, "factor": 4.0, "beta_fast": 1.5, "beta_slow": 0.5}
     | {LENGTH: 32, "truncate": True, "mscale": 2.0, "mscale_all_dim": 1.0},
+    "dynamic": dict(rope_theta=100.0, factor=2.0),
+    "longrope": {"rope_theta": 100.0, "short_factor": [1.5], "long_factor": [3.0]}
+    | {LENGTH: 32, "factor": 4.0},
 }
-TYPES = "dynamic", "longrope", "proportional", "axial", "mrope", "su", "ntk", "dynamic_ntk", None
+TYPES = "proportional", "axial", "mrope", "su", "ntk", "dynamic_ntk", None
 UNKNOWN = [
     *("short_factor", "long_factor", "short_mscale", "long_mscale", "mrope_section"),
     *("mrope_interleaved", "llama_4_scaling_beta", "finetuned", "alpha", "full_attention"),
@@ -42,7 +45,12 @@ UNKNOWN = [
 
 
 def config(variant, given, key="rope_parameters"):
-    """The Config of a golden model with other rotary parameters."""
+    """The Config of a golden model with other rotary parameters.
+
+    A list of one number is as long as there are rotated pairs.
+    """
+    width = from_hf(tiny.config(variant)).rotary[0].frequencies
+    given = {name: x * len(width) if isinstance(x, list) else x for name, x in given.items()}
     if variant == "modernbert-masked" and key == "rope_parameters":
         given = dict.fromkeys(("full_attention", "sliding_attention"), given)
     others = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_pct")
@@ -57,6 +65,12 @@ def config(variant, given, key="rope_parameters"):
 def test_a_rope_type_is_computed_or_refused_by_name(variant, key):
     plain = config(variant, COMPUTED["default"], key).rotary
     for kind, given in COMPUTED.items():
+        if kind == "dynamic" and len(plain[0].frequencies) == 1:
+            with pytest.raises(
+                ValueError, match="2 features of a head are rotated; rope_type 'dyn"
+            ):
+                config(variant, {"rope_type": kind} | given, key)
+            continue
         assert (config(variant, {"rope_type": kind} | given, key).rotary == plain) == (
             kind == "default"
         )
@@ -72,9 +86,14 @@ def test_each_parameter_that_is_taken_changes_what_is_computed(kind):
     given = {"rope_type": kind} | COMPUTED[kind]
     _, needed, others = rotary.KINDS[kind]
     assert {*needed, *others, "rope_theta"} - {"attention_factor"} == {*COMPUTED[kind]}
+    given = {name: x * 8 if isinstance(x, list) else x for name, x in given.items()}
     before = rotary.rotary(given, 16, 64)
-    for name, value in COMPUTED[kind].items():
-        other = not value if isinstance(value, bool) else 2 * value
+    for name in COMPUTED[kind]:
+        value = given[name]
+        if isinstance(value, list):
+            other = [2.0] * 8
+        else:
+            other = not value if isinstance(value, bool) else 2 * value
         assert rotary.rotary(given | {name: other}, 16, 64) != before, name
     if "attention_factor" in others:
         assert rotary.rotary(given | {"attention_factor": 3.0}, 16, 64).scale == 3.0

@@ -54,7 +54,7 @@ def test_what_is_stored_or_follows_is_the_kernel_of_the_models_own_pass(variant)
     alone = mean_kernel.run_alone(model, rng.integers(5, cfg.n_vocab, T), query, key)
     lags = np.arange(1 - T, T)
     seen = lags <= (0 if cfg.causal else T)
-    known = mean_kernel.formula(model, query, key, lags)[..., seen]
+    known = mean_kernel.formula(model, query, key, lags, T)[..., seen]
     measured = maths.mean_by_lag(alone.scores, T - 1)[..., seen]
     assert maths.furthest(measured, known).max() < 1e-12  # 2e-15
     assert maths.furthest(measured, np.roll(known, 1, axis=-1)).max() > 0.05
@@ -88,4 +88,4 @@ def test_a_kernel_that_is_highest_by_less_than_the_margin_does_not_send_a_head()
 def test_without_a_mechanism_there_is_no_formula():
     model = minitx.load(weights.find("tiny-gpt2"))
     query, key = np.zeros((2, 4, 4, 32))
-    assert mean_kernel.formula(model, query, key, LAGS) is None
+    assert mean_kernel.formula(model, query, key, LAGS, 20) is None

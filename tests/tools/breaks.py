@@ -5255,10 +5255,10 @@ BREAKS = [
         "llama.width(values)",
     ),
     Break(
-        "a Phi-3 for long texts is read as one for short ones",
+        "the length of Phi-3's first training is that of all its texts",
         "minitx/families/phi3.py",
-        "kind != 'default'",
-        "False",
+        "raw.get(LENGTH, keys.default('phi3', LENGTH))",
+        "values['n_ctx']",
     ),
     Break(
         "Falcon's keys follow all of its queries",
@@ -6755,5 +6755,17 @@ BREAKS = [
         CHECKPOINT,
         "warnings.warn(f'{text}; {reason}' if reason else text, UnreadWarning, stacklevel=3)",
         "None",
+    ),
+    Break(
+        "queries and keys of a long text are turned as those of a short one",
+        "minitx/positions.py",
+        "rotary.for_length(int(numbers.max()) + 1).frequencies",
+        "rotary.frequencies",
+    ),
+    Break(
+        "keys of a cache are kept though the text outgrows them",
+        "minitx/longer.py",
+        "turn.for_length(before) != turn.for_length(now)",
+        "False",
     ),
 ]

@@ -40,6 +40,8 @@ T = 9, 5  # tokens of the two texts
 NEW = dict(new_decoder_architecture=True)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4)
 LINEAR = dict(rope_type="linear", factor=8.0)
+LONGROPE = dict(rope_type="longrope", short_factor=[1.1, 1.5, 2.0, 2.5])
+LONGROPE |= dict(long_factor=[1.4, 2.5, 6.0, 8.0])
 # as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
 VARIANTS = [
     ("opt-before", "OPTForCausalLM", {}, "", "every"),
@@ -93,6 +95,14 @@ VARIANTS = [
         "Phi3ForCausalLM",
         dict(num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1),
         "F16 shards",
+        "",
+    ),
+    (
+        "phi3-longrope",
+        "Phi3ForCausalLM",
+        dict(rope_scaling=LONGROPE, original_max_position_embeddings=4, num_attention_heads=1)
+        | dict(num_key_value_heads=1),
+        "BF16 old-rope old-type",
         "",
     ),
     ("phi3-sequence", "Phi3ForSequenceClassification", dict(num_labels=3), "no-prefix", ""),
@@ -280,7 +290,14 @@ def without_prefix(tensors, *_):
     return {re.sub(r"^(model|transformer)\.", "", name): x for name, x in tensors.items()}
 
 
+def with_old_type(tensors, config, _):
+    """The type of rope as in the published files of Phi-3."""
+    config["rope_scaling"]["type"] = config["rope_scaling"].pop("rope_type")
+    return tensors
+
+
 DISK = places.DISK | {
+    "old-type": with_old_type,
     "gptj-buffers": with_masks,
     "old-gemma3": with_old_gemma3,
     "no-prefix": without_prefix,

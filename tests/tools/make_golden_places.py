@@ -24,6 +24,7 @@ import make_golden_pairs as pairs
 import numpy as np
 import torch
 import transformers
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom import modeling_bloom
 
 LLAMA = dict(
@@ -90,6 +91,13 @@ SCALED = {  # rope_scaling of the older form of a config.json
     ),
     "yarn": dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4),
 }
+LONGROPE = dict(
+    rope_type="longrope",
+    rope_theta=100.0,
+    short_factor=[1.1, 1.5, 2.0],
+    long_factor=[1.4, 2.5, 6.0],
+    original_max_position_embeddings=12,
+)
 
 # as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
 VARIANTS = [
@@ -122,6 +130,13 @@ VARIANTS = [
         "mask",
     ),
     (
+        "llama-dynamic",
+        "LlamaForCausalLM",
+        dict(rope_scaling=dict(rope_type="dynamic", factor=2.0), max_position_embeddings=8),
+        "F16",
+        "every long",
+    ),
+    (
         "mistral-window",
         "MistralForCausalLM",
         dict(sliding_window=5, head_dim=4, num_hidden_layers=3),
@@ -136,6 +151,7 @@ VARIANTS = [
         "F16 old-layers",
         "holes",
     ),
+    ("qwen2-longrope", "Qwen2ForCausalLM", dict(rope_parameters=LONGROPE), "BF16", ""),
     ("qwen3-norms", "Qwen3ForCausalLM", dict(head_dim=8), "", "every positions"),
     ("gpt_neox-parallel", "GPTNeoXForCausalLM", {}, "attention-buffers", "every"),
     (
@@ -288,6 +304,8 @@ def in_float64(model):
     torch.float32 = torch.float = torch.float64
     torch.Tensor.float = torch.Tensor.double
     modeling_bloom.bloom_gelu_forward = partial(torch.nn.functional.gelu, approximate="tanh")
+    of_length = ROPE_INIT_FUNCTIONS["dynamic"]
+    ROPE_INIT_FUNCTIONS["dynamic"] = partial(of_whole_length, of_length)
     try:
         for module in model.modules():
             if type(module).__name__.endswith("RotaryEmbedding"):
@@ -297,6 +315,12 @@ def in_float64(model):
     finally:
         torch.float32, torch.float, torch.Tensor.float = kept
         modeling_bloom.bloom_gelu_forward = gelu
+        ROPE_INIT_FUNCTIONS["dynamic"] = of_length
+
+
+def of_whole_length(compute, config, device=None, seq_len=None, layer_type=None):
+    """Frequencies by a length as a Python number: torch divides whole numbers in float32."""
+    return compute(config, device, seq_len and int(seq_len), layer_type)
 
 
 # --- what the reference library computes
@@ -479,7 +503,8 @@ def watched_attention(model, seen):
 
 def inputs(config, words, rng):
     """Two texts, and what the variant gives besides tokens."""
-    texts = [dict(tokens=rng.integers(5, 60, n)) for n in T]
+    lengths = (max(T),) * len(T) if "long" in words else T
+    texts = [dict(tokens=rng.integers(5, 60, n)) for n in lengths]
     for text in texts:
         n = len(text["tokens"])
         if "positions" in words:

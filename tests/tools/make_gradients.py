@@ -159,7 +159,8 @@ def place(cfg, layer, numbers, keys, by_distance, apart):
     rotary = cfg.rotary[layer] if cfg.rotary else None
     if rotary is None:
         return core_positions.Place(None, 1.0, bias, apart)
-    angle = core_positions.angles(rotary.frequencies, numbers, np.float64)
+    frequencies = rotary.for_length(int(numbers.max()) + 1).frequencies
+    angle = core_positions.angles(frequencies, numbers, np.float64)
     return core_positions.Place(leaf(angle), rotary.scale, bias)
 
 
