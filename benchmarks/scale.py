@@ -20,6 +20,7 @@ import numpy as np
 import minitx
 from minitx.analysis import EXPERIMENTS
 from minitx.analysis.running import blas, cluster, cost, executor, stream
+from minitx.analysis.texts import formats
 
 from .workers import way_of
 
@@ -46,7 +47,7 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder, blas.one_thread_of_blas():
         for n in given.documents:
             options = {
-                "text": f"ids:{write(Path(folder), model, n, given.tokens)}",
+                "text": formats.of(write(Path(folder), model, n, given.tokens), is_ids=True),
                 "tokens": given.tokens,
             }
             plan = cost.plan(EXPERIMENTS[EXPERIMENT], model, options, n)

@@ -33,7 +33,7 @@ from minitx.analysis.pages import explore as explore_page
 from minitx.analysis.parity import models as parity
 from minitx.analysis.parity import record
 from minitx.analysis.running import stream
-from minitx.analysis.texts import corpus
+from minitx.analysis.texts import corpus, formats
 
 ROOT = Path(__file__).parents[1]
 SENTENCE = re.compile(r"[^\n]{15,450}[\w)'\"%.…=]")
@@ -109,7 +109,7 @@ def trace(model, texts):
 
 def draw_atlas(model, texts):
     """The atlas of a few sentences, or pictures."""
-    text = f"ids:{texts}" if model.config.picture is None else str(texts)
+    text = formats.of(texts, is_ids=model.config.picture is None)
     return {"sides": len(atlas.compute(model, text, atlas.How(sentences=3)).sides)}
 
 
@@ -130,7 +130,7 @@ def compared(model, texts):
 
 def verified(model, texts):
     """A model beside itself."""
-    text = "sample" if model.config.picture else f"ids:{texts}"
+    text = "sample" if model.config.picture else formats.of(texts, is_ids=True)
     assert parity.verify(model, model, text, texts=2, tokens=8)[0].agrees
     return {}
 
@@ -243,7 +243,7 @@ def test_a_model_of_few_positions_repeats_as_many_words_as_fit():
 def test_a_layer_that_turns_nothing_keeps_its_number(tmp_path):
     """SmolLM3 turns no queries in every fourth layer: their means are those of q itself."""
     model = odd.model("smollm3-fourth")
-    documents = corpus.documents(model, f"ids:{odd.texts(model, tmp_path, n=2)}", 2)
+    documents = corpus.documents(model, formats.of(odd.texts(model, tmp_path, n=2), is_ids=True), 2)
     means = mean_kernel.means(model, documents, stream.UNSAVED)["q_in_even"]
     trace = minitx.run(model, documents.first()[0], ["q", "q_in"])
     still = [layer for layer, turn in enumerate(model.config.rotary) if turn is None]

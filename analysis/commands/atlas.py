@@ -12,7 +12,7 @@ from ..machine.language import filled, translated
 from ..measures import joint_fit
 from ..pages import atlas as page
 from ..running import settings, stream
-from ..texts import corpus, formats, naming
+from ..texts import corpus, formats
 from . import flags, inputs
 
 FILE = "atlas.html"
@@ -86,16 +86,15 @@ def run(arguments):
 
 def pairs_of(arguments):
     """The model and text of each atlas: one, or two side by side."""
-    text = arguments.text if arguments.ids is None else f"{formats.IDS}{arguments.ids}"
-    if arguments.ids is not None and arguments.text != "sample":
-        raise ValueError(f"--text {arguments.text} and --ids {arguments.ids}: wanted one of them")
-    if arguments.column:
-        text = naming.of_column(arguments.column, text)
+    ids, column = arguments.ids, arguments.column
+    if ids is not None and arguments.text != "sample":
+        raise ValueError(f"--text {arguments.text} and --ids {ids}: wanted one of them")
+    text = formats.Text(ids or arguments.text, ids is not None, column)
     pairs = [(arguments.model, text)]
     if arguments.beside or arguments.beside_text:
         pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))
     for _, each in pairs:
-        formats.valid(each, "--text")
+        formats.valid(formats.of(each).name, "--text")
     return pairs
 
 
@@ -122,7 +121,7 @@ def check(model, name, text):
     if model.config.picture is not None:
         patches.check(name, text)
         return
-    formats.not_empty(text, "--text")
+    formats.not_empty(formats.of(text).name, "--text")
     reader = model if model.encoder is None else model.encoder
     if not formats.is_ids(text) and not corpus.has_tokenizer(reader):
         raise ValueError(f"{name} has no tokenizer that minitx can use; --ids takes token ids")

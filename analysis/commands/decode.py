@@ -70,7 +70,7 @@ def source_of(arguments):
 
 def ids_of(model, file):
     """The first line of a file of token ids, as the source of an encoder-decoder."""
-    lines = ids.lines(f"{formats.IDS}{file}", model.encoder.config)
+    lines = ids.lines(formats.Text(file, is_ids=True), model.encoder.config)
     first = next(lines, None)
     if first is None:
         raise ValueError(f"--ids {file} has no token ids")

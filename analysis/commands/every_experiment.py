@@ -43,7 +43,7 @@ def options(arguments, model):
     text = given.get("text", "sample")
     can_read = formats.is_ids(text) or not _no_tokenizer(sides.reader(model))
     if given and not model.missing and can_read:
-        formats.not_empty(text, "--text")
+        formats.not_empty(formats.of(text).name, "--text")
         formats.filled(text)
         reader = sides.reader(model)
         corpus.documents(reader, text, given.get("documents", 0), given.get("tokens", 0))

@@ -1,7 +1,6 @@
 """Flags that several commands share, and what was given with them."""
 
 import argparse
-from typing import get_args
 
 from ..contract import options, registry, results, sides
 from ..machine.language import filled, label, translated
@@ -89,7 +88,8 @@ def of_ids(command, own=()):
 
 def of_column(command):
     """The flag that names the columns of a table that is read in place of a text."""
-    command.add_argument("--column", default="", metavar="NAMES", help=get_args(options.Column)[1])
+    about = registry.COLUMN.help
+    command.add_argument("--column", default="", metavar="NAMES", help=about)
 
 
 def of_second(command, of="TEXT"):

@@ -83,6 +83,6 @@ def text_of(given, name="the text", column=""):
         if len(given.split()) == 1 and formats.ends_like_a_file(given):
             raise FileNotFoundError(f"no file {given!r}; wanted {options.ITSELF}")
         return given
-    text = corpus.whole_text(given, column)
+    text = corpus.whole_text(formats.of(given, column=column))
     formats.not_empty(text, f"{name} {given!r}")
     return text

@@ -60,8 +60,8 @@ def train(
 
 def learn(config, out, resume, given):
     """The History of a training on a text in one of the layouts of formats.py."""
-    records = formats.records(given.pop("text"), given.pop("column"))
-    texts = [record.text for record in records]
+    text = formats.of(given.pop("text"), column=given.pop("column"))
+    texts = [record.text for record in formats.records(text)]
     folder = files.writable(out)
     return minitx.train(config, texts, out=folder, resume=resume, **given)
 

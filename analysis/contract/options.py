@@ -13,6 +13,7 @@ checks by itself; see the end of this file.
 Order: ranges, the option, how an annotation is understood, checks by an experiment.
 """
 
+import contextlib
 import difflib
 import os
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from typing import Annotated, Literal, get_args, get_origin
 import numpy as np
 
 from minitx.weights import stories
+
+from ..texts import formats
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 ACCEPTED = {  # types that are taken for a kind: NumPy's numbers too, and paths for text
@@ -73,8 +76,9 @@ class OrZero:
 
 
 WAYS = (  # in which documents are named
-    "a file or folder: .txt with one document or paragraph per line, .csv, .jsonl; the text "
-    "itself, if it has several words; - for standard input; or sample, the bundled text"
+    "a file or folder: .txt with one document or paragraph per line, .csv, .tsv, .json, .jsonl, "
+    ".parquet; the text itself, if it has several words; - for standard input; or sample, the "
+    "bundled text"
 )
 ITSELF = "the text itself, a file of it, or - for standard input"  # what TEXT stands for
 
@@ -125,7 +129,6 @@ TwoDocuments = Annotated[  # for what is compared between halves, or has an inte
 ]
 Tokens = Annotated[Size, "length of each document (0: the model's longest input)"]
 Shuffles = Annotated[Count, "shuffles of the null"]
-Column = Annotated[str, "columns of a .csv or keys of a .jsonl file that hold the text"]
 Every = Annotated[Count, "of a masked model, hide one token in this many"]
 Heads = Annotated[
     str,
@@ -172,6 +175,8 @@ class Option:
 
         NumPy's numbers are taken as Python's, paths as text.
         """
+        if self.files is not None and isinstance(value, formats.Text):
+            return value
         if not _is_of_kind(value, self.kind):
             given = f"{value!r} ({type(value).__name__})"
             raise ValueError(f"{self.name} is {given}; wanted {self.wanted}")
@@ -185,11 +190,10 @@ class Option:
 
     def parsed(self, given):
         """The same for what a flag was given: text, which may stand for a number, or a bool."""
-        try:
-            value = self.kind(given)
-        except ValueError:
-            value = given
-        return self.checked(value)
+        if isinstance(given, str):
+            with contextlib.suppress(ValueError):
+                given = self.kind(given)
+        return self.checked(given)
 
 
 def _is_of_kind(value, kind):

@@ -56,7 +56,7 @@ from typing import get_type_hints
 from minitx.mapped import require_arrays
 
 from ..drawing.sentences import Sentences
-from ..texts import formats, naming
+from ..texts import formats
 from . import nothing, numbers
 from .options import Option, Seed, Size, near_matches, understand
 from .rules import Answer, Asks
@@ -66,7 +66,9 @@ OF_PICTURES: dict[str, "Experiment"] = {}  # those that run in their place on a 
 # what every experiment that reads texts takes beside its own options
 SAMPLE = understand("sample", Size, 0, "documents to draw from the text at random, by --seed (all)")
 SEED = understand("seed", Seed, 0, "of the sample")
-COLUMN = understand("column", str, "", "column or key that contains the text")
+COLUMN = understand(
+    "column", str, "", "columns of a .csv or keys of a .jsonl file that hold the text"
+)
 OF_TEXTS = SAMPLE, SEED, COLUMN
 ABOUT = "architecture", "method", "table"
 
@@ -177,38 +179,37 @@ class Experiment:
 
 
 def with_text(given, own=(), is_text=False):
-    """Options with one name of a text in place of `ids`, of `sample` and `seed`, and of `column`.
+    """Options with one Text in place of `ids`, of `sample` and `seed`, and of `column`.
 
-    own: options that the experiment has by itself; of these `column` and `seed` stay. is_text: as
-    for Experiment.checked. Raises ValueError where text and ids are given, or a sample of nothing.
+    own: options that the experiment has by itself, of which `seed` stays. is_text: as for
+    Experiment.checked. Raises ValueError where text and ids are given, or a sample of nothing.
     """
-    given = _with_ids(given)
+    given = dict(given)
     number = Option.parsed if is_text else Option.checked
     n = number(SAMPLE, given.pop("sample", 0))
-    column = "" if "column" in own else given.pop("column", "")
-    if not n and not column:
+    column = COLUMN.checked(given.pop("column", ""))
+    ids = given.pop("ids", None)
+    if ids is not None:
+        given["text"] = _of_ids(ids, given)
+    elif not n and not column:
         return given
     if "text" not in given:
         what = f"sample is {n}" if n else f"column is {column!r}"
         raise ValueError(f"{what}, but there is no text; wanted text, too (or ids, for a sample)")
-    if column:
-        given["text"] = naming.of_column(column, given["text"])
+    seed = 0
     if n:
         seed = given.get("seed", 0) if "seed" in own else given.pop("seed", 0)
-        given["text"] = naming.drawn(given["text"], n, number(SEED, seed))
+    parts = {"column": column, "n": n, "seed": number(SEED, seed)}
+    given["text"] = formats.of(given["text"], is_ids=ids is not None, **parts)
     return given
 
 
-def _with_ids(given):
-    """Options with `text` in place of `ids`."""
-    given = dict(given)
-    path = given.pop("ids", None)
-    if path is None:
-        return given
+def _of_ids(path, given):
+    """The name of a file of token ids; raises ValueError for a text beside it."""
     if given.get("text", "sample") != "sample":
         raise ValueError(f"text is {given['text']!r} and ids {path!r}; wanted one of them")
     formats.not_empty(str(path), "ids")
-    return given | {"text": naming.of_ids(path)}
+    return path
 
 
 def experiment(run, *, draw, question="", **described):

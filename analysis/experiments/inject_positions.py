@@ -30,7 +30,6 @@ def inject_positions(
     text: options.Text = "sample",
     documents: options.TwoDocuments = 20,
     tokens: options.Tokens = 0,
-    column: options.Column = "",
     seed: options.Seed = 0,
 ):
     """Loss, attention and positions in the stream when positions are added before every layer."""
@@ -38,7 +37,7 @@ def inject_positions(
     table = by_mechanism.of_model(model, TABLES)(model)
     if model.config.n_layers < 2:
         raise NotApplicable("inject-positions needs two layers or more; this model has one")
-    document_set = corpus.documents(model, text, documents, tokens, column=column)
+    document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)
     rows = table[: document_set.T]
     inner = document_set.ordinary()

@@ -47,7 +47,6 @@ def mask_positions(
     text: options.Text = "sample",
     documents: options.TwoDocuments = 36,
     tokens: options.Tokens = 64,
-    column: options.Column = "",
     family: Literal["linear", "exponential", "power", "alibi", "window", "all"] = "all",
     parameter: str = "",
     meaning: Literal[mask_tap.Meaning, "all"] = "all",
@@ -75,7 +74,7 @@ def mask_positions(
     plan = _plan(family, parameter, meaning, positions)
     position_tables.check_head(model, "mask-positions")
     conditions = _conditions(plan)
-    texts = corpus.texts(model, text, documents, tokens, column)
+    texts = corpus.texts(model, text, documents, tokens)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
     tokens_shown = texts.first() if formats.is_ids(text) else _encode(model, sentence)
     result = _pictures(model, tokens_shown[:SHOWN], plan)

@@ -35,7 +35,6 @@ def norms(
     text: options.Text = "sample",
     documents: options.Documents = 60,
     tokens: options.Tokens = 0,
-    column: options.Column = "",
     seed: options.Seed = 0,
 ):
     """The position of a token, predicted from the norm and the direction of its embedding."""
@@ -45,7 +44,7 @@ def norms(
     curves = {ROWS: (lengths, [lengths, lengths])}
     counts = {}
     if not model.missing:
-        document_set = corpus.documents(model, text, documents, tokens, column=column)
+        document_set = corpus.documents(model, text, documents, tokens)
         T = document_set.T
         scores |= _of_documents(model, document_set, seed, run)
         curves = {ROWS: (lengths[:T], [lengths[:T], lengths[:T]])}

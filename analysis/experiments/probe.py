@@ -50,7 +50,6 @@ def probe(
     text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(position_probe.LEAST))] = 60,
     tokens: options.Tokens = 0,
-    column: options.Column = "",
     mask: str = "linear,exponential,alibi,window",
     meaning: mask_tap.Meaning = "weights",
     eps: Annotated[float, options.Within(0, 1)] = 0.01,
@@ -66,7 +65,7 @@ def probe(
     eps: growth of the norm by token, where norms alone carry positions (0: left out)
     """
     streams = conditions(model, mask, meaning, eps, seed)
-    texts = corpus.documents(model, text, documents, tokens, column=column)
+    texts = corpus.documents(model, text, documents, tokens)
     n_fit, n_choose, n_test = position_probe.parts(texts)
     records = {}
     for group in _groups(streams, model.config):

@@ -40,7 +40,6 @@ def remove_positions(
     documents: options.TwoDocuments = 20,
     tokens: options.Tokens = 0,
     whole: bool = False,
-    column: options.Column = "",
     stride: options.Size = 0,
     ways: str = "all",
     every: options.Every = 64,
@@ -60,7 +59,7 @@ def remove_positions(
     _check_stride(model, stride, whole)
     names = _names(ways)
     load = corpus.texts if whole else corpus.documents
-    document_set = load(model, text, documents, tokens, column=column)
+    document_set = load(model, text, documents, tokens)
     options.several(document_set)
     tables = position_tables.tables(model, seed)
     conditions = [None, *(position_tables.stand_in(tables[name]) for name in names)]

@@ -46,7 +46,6 @@ def reviews(
     documents: options.Size = 0,
     tokens: options.Size = 0,
     pool: Literal["mean", "first", "last"] = "mean",
-    column: str = "",
     label: str = "",
     seed: options.Seed = 0,
 ):
@@ -61,32 +60,32 @@ def reviews(
     tokens: the longest document; longer ones are cut (0: the model's longest input; for order
     windows of 32)
     pool: features of a document: mean over its tokens, or those of its first or last token
-    column: column of the text in a .csv or .jsonl file (auto: text)
     label: column of the labels (auto: label)
     """
     if tokens:
         options.within("tokens", tokens, corpus.shortest(model), model.config.n_ctx)
-    texts = [name for name in (text, test) if name]
-    task = chosen_task(task, texts, column, label)
+    how = {"column": formats.of(text).column, "label": label}
+    texts = [formats.of(name, **how) for name in (text, test) if name]
+    task = chosen_task(task, texts)
     load = TASKS[task]
-    sources = [load(model, name, documents, tokens, column, label, seed) for name in texts]
+    sources = [load(model, text, documents, tokens, seed) for text in texts]
     names, y, held_out = split(sources, task, seed)
     every_document = Chain([source.documents for source in sources])
     features = document_features.pooled(model, every_document, pool, seed, run)
     unit = "windows" if task == "order" else "documents"
     result = {"task": f"{unit} ({' or '.join(names)})", "classes": np.array(names)}
-    result["texts"] = np.array([formats.described(name)["sha256"] for name in texts])
+    result["texts"] = np.array([formats.described(each)["sha256"] for each in texts])
     result["n_cut"] = sum(source.cut for source in sources)
     result["n_skipped"] = sum(source.skipped for source in sources)
     return result | scores(features, y, held_out, seed)
 
 
-def chosen_task(task, texts, column, label):
+def chosen_task(task, texts):
     """The name of the task; auto: labels where any document, or a column, is for them."""
     if task != "auto":
         return task
-    records = (record for text in texts for record in formats.records(text, column))
-    return "labels" if label or any(x.label is not None for x in records) else "order"
+    records = (record for text in texts for record in formats.records(text))
+    return "labels" if texts[0].label or any(x.label is not None for x in records) else "order"
 
 
 class Source(NamedTuple):
@@ -98,29 +97,28 @@ class Source(NamedTuple):
     skipped: int
 
 
-def labelled(model, text, documents, tokens, column, label, seed):
+def labelled(model, text, documents, tokens, seed):
     """The labelled documents of a text, cut to `tokens` or to what the model reads.
 
     Raises ValueError if one has no label.
     """
-    texts = corpus.texts(model, text, documents, tokens or model.config.n_ctx, column, label)
+    texts = corpus.texts(model, text, documents, tokens or model.config.n_ctx)
     lacking = sum(not name for name in texts.labels)
     if lacking:
-        records = formats.records(text, column, label)
-        where = next(record.where for record in records if not record.label)
+        where = next(record.where for record in formats.records(text) if not record.label)
         raise ValueError(
-            f"{text!r}: {lacking} of {len(texts)} documents have no label, {where} among them; "
-            "wanted a folder with pos/ and neg/, or a .csv or .jsonl file with --label"
+            f"{formats.shown(text)}: {lacking} of {len(texts)} documents have no label, {where} "
+            "among them; wanted a folder with pos/ and neg/, or a .csv or .jsonl file with --label"
         )
     return Source(texts, texts.labels, texts.cut, sum(texts.skipped.values()))
 
 
-def ordered(model, text, documents, tokens, column, label, seed):
+def ordered(model, text, documents, tokens, seed):
     """Windows of a text, one of each two neighbours in random order.
 
     So both classes are equally large, and have the same words on average.
     """
-    if column or label:
+    if text.column or text.label:
         raise ValueError("--column and --label need --task labels")
     length = tokens or min(WINDOW, model.config.n_ctx)
     windows = corpus.documents(model, text, documents, length, most=WINDOWS)

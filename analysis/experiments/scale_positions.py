@@ -31,13 +31,12 @@ def scale_positions(
     text: options.Text = "sample",
     documents: options.TwoDocuments = 20,
     tokens: options.Tokens = 0,
-    column: options.Column = "",
     seed: options.Seed = 0,
 ):
     """Loss and attention of every head against the size of its positions."""
     position_tables.check_head(model, "scale-positions")
     sized = by_mechanism.of_model(model, SIZED)
-    document_set = corpus.documents(model, text, documents, tokens, column=column)
+    document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)
     rows = sized.rows(model)[: document_set.T]
     put = sized.put(model)

@@ -27,7 +27,6 @@ def shift(
     text: options.Text = "sample",
     documents: options.TwoDocuments = 20,
     tokens: options.Tokens = 0,
-    column: options.Column = "",
     steps: Annotated[int, options.Within(2, 64)] = 7,
     every: options.Every = 32,
     seed: options.Seed = 0,
@@ -38,7 +37,7 @@ def shift(
     steps: how many shifts, the shift by 0 among them
     """
     position_tables.check_head(model, "shift")
-    document_set = _load_documents(model, text, documents, tokens, column)
+    document_set = _load_documents(model, text, documents, tokens)
     T = document_set.T
     shifts = np.unique(np.linspace(0, model.config.n_ctx - T, steps).round().astype(int))
     ways = _ways(model, shifts, T, seed)
@@ -58,10 +57,10 @@ def shift(
     return result | _changes(total, n, shifts, seed)
 
 
-def _load_documents(model, text, documents, tokens, column):
+def _load_documents(model, text, documents, tokens):
     """Documents that leave room for a shift; raises ValueError if they do not."""
     longest = model.config.n_ctx
-    document_set = corpus.documents(model, text, documents, tokens or longest // 2, column=column)
+    document_set = corpus.documents(model, text, documents, tokens or longest // 2)
     options.several(document_set)
     if document_set.T == longest:
         raise ValueError(

@@ -120,7 +120,8 @@ def cache():
 
 def as_json(value):
     """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    how = {"indent": 1, "ensure_ascii": False, "allow_nan": False}
+    return json.dumps(value, default=lambda record: record.stated(), **how)
 
 
 def finite(value):

@@ -129,7 +129,7 @@ def check_text(name, location):
     columns = {claim.options.get("column", "") for claim in CLAIMS if claim.on == name}
     for column in sorted(columns):
         try:
-            first = next(formats.records(location, column), None)
+            first = next(formats.records(formats.of(location, column=column)), None)
         except (ValueError, FileNotFoundError) as error:
             raise ValueError(f"--{text.flag}: {error}; wanted: {text.what}") from None
         if first is None or text.labelled != (first.label in formats.CLASSES):

@@ -30,6 +30,7 @@ from minitx import threads
 from ..contract import registry, sides
 from ..machine import escapes, progress
 from ..machine.language import filled, translated
+from ..texts import formats
 from . import blas, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure
@@ -125,7 +126,11 @@ def n_processes(options):
     options: those given for all.
     """
     elsewhere = executor.current() is not executor.THREADS
-    if elsewhere or options.get("text") == "-" or not hasattr(signal, "pthread_sigmask"):
+    if (
+        elsewhere
+        or formats.of(options.get("text", "")).name == "-"
+        or not hasattr(signal, "pthread_sigmask")
+    ):
         return 1
     return min(os.cpu_count() or 1, MOST)
 

@@ -31,9 +31,10 @@ def of_run(experiment, model, name, options):
     """
     formats.valid(str(name), "MODEL")
     for option, value in options.items():
-        formats.valid(str(value), f"--{option}")
+        given = value.name if isinstance(value, formats.Text) else str(value)
+        formats.valid(given, f"--{option}")
         if option in ("text", "sentence"):
-            formats.not_empty(value, f"--{option}")
+            formats.not_empty(given, f"--{option}")
     values = {option.name: option.default for option in experiment.options} | options
     stated = {"experiment": experiment.name, "model": str(name)}
     stated |= origin(model)

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from . import ids
-from .formats import Record, is_ids, itself, lines, records, shown
+from .formats import Record, is_ids, itself, lines, of, records, shown
 from .spool import Spool
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
@@ -48,13 +48,13 @@ def labels(model, tokens):
     return [f"<{token}>" for token in np.ravel(tokens)]
 
 
-def bodies(model, text, column="", label=""):
+def bodies(model, text):
     """Every document of a text -> (Record, its tokens without special ones)."""
     if not is_ids(text):
-        for record in records(text, column, label):
+        for record in records(text):
             yield record, model.tokenizer.encode(record.text, special=False)
         return
-    if column or label:
+    if of(text).column or of(text).label:
         raise ValueError(
             f"{shown(text)} has no columns: --column and --label cannot be used with --ids"
         )
@@ -64,20 +64,20 @@ def bodies(model, text, column="", label=""):
         yield Record("", None, line.where), body
 
 
-def _of_lines(model, text, column):
+def _of_lines(model, text):
     """The tokens of every line of a text, its line break among them, or of every line of ids.
 
     Of a text given itself all at once, with no line break that it does not have.
     """
     if is_ids(text):
-        for _, body in bodies(model, text, column):
+        for _, body in bodies(model, text):
             yield body
         return
-    whole = None if column else itself(text)
+    whole = itself(text)
     if whole is not None:
         yield model.tokenizer.encode(whole, special=False)
         return
-    for line in lines(text, column):
+    for line in lines(text):
         yield model.tokenizer.encode(line + "\n", special=False)
 
 
@@ -88,10 +88,10 @@ def tokens_of(model, text):
     return model.tokenizer.encode(whole_text(text), special=False)
 
 
-def pieces(model, text, size, column=""):
+def pieces(model, text, size):
     """The tokens of a text in pieces [size] without special tokens; the last, shorter one too."""
     pending = []
-    for tokens in _of_lines(model, text, column):
+    for tokens in _of_lines(model, text):
         pending.extend(tokens.tolist())
         while len(pending) >= size:
             yield np.array(pending[:size])
@@ -142,23 +142,19 @@ class DocumentSet:
 class Documents(DocumentSet):
     """N documents of T tokens [T] each, special tokens included."""
 
-    def __init__(self, model, text, n, T, column=""):
-        super().__init__(model, text, n, T)
-        self.column = column
-
     def _ordinary(self):
-        return islice(pieces(self.model, self.text, self.size, self.column), self.n)
+        return islice(pieces(self.model, self.text, self.size), self.n)
 
     def first(self, n=1):
         """The first n of them: [n T]."""
         return np.array([*islice(self, n)])
 
 
-def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column="", any_length=True):
+def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, any_length=True):
     """Documents of a text, all of the same length.
 
     n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's
-    longest). column: as for formats.records. any_length: whether --tokens may ask for another.
+    longest). any_length: whether --tokens may ask for another.
     Raises ValueError, before any work, if the model cannot read them or the text is too short.
     """
     least, longest = shortest(model, text), model.config.n_ctx
@@ -168,10 +164,10 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column="", any_
             "special tokens included"
         )
     _at_least("documents", n, 1)
-    full = Documents(model, text, n, tokens or longest, column)
+    full = Documents(model, text, n, tokens or longest)
     full.spool = Spool(model.config.n_vocab)
     full.n = n_tokens = 0
-    for piece in islice(pieces(model, text, full.size, column), n or most):
+    for piece in islice(pieces(model, text, full.size), n or most):
         n_tokens += len(piece)
         if len(piece) == full.size:
             full.n += 1
@@ -209,10 +205,8 @@ class Texts(DocumentSet):
     were cut.
     """
 
-    def __init__(self, model, text, n, tokens, column, label):
+    def __init__(self, model, text, n, tokens):
         super().__init__(model, text, n, tokens)
-        self.column = column
-        self.label = label
         self.labels = []
         self.skipped = {"empty": 0, "of one token": 0}
         self.cut = 0
@@ -234,7 +228,7 @@ class Texts(DocumentSet):
 
     def _bodies(self, skipped):
         """(record, ordinary tokens) of documents with two tokens or more; others are counted."""
-        for record, body in bodies(self.model, self.text, self.column, self.label):
+        for record, body in bodies(self.model, self.text):
             if len(body) >= 2:
                 yield record, body
             elif len(body) == 1:
@@ -251,16 +245,16 @@ class Texts(DocumentSet):
         return next(iter(self))
 
 
-def texts(model, text, documents=0, tokens=0, column="", label=""):
+def texts(model, text, documents=0, tokens=0):
     """The documents of a text as they are, each as long as it is.
 
     documents: how many (0: all). tokens: only the first of each, this many with special ones (0:
-    all of it, which may be more than the model reads at once). column, label: as for
-    formats.records. Raises ValueError, before any work, if there are too few.
+    all of it, which may be more than the model reads at once). Raises ValueError, before any work,
+    if there are too few.
     """
     _at_least("documents", documents, 1)
     _at_least("tokens", tokens, shortest(model, text))
-    real = Texts(model, text, documents, tokens, column, label)
+    real = Texts(model, text, documents, tokens)
     if len(real) < max(documents, 1):
         counts = ", ".join(f"{n} {reason}" for reason, n in real.skipped.items() if n)
         left_out = f" (left out: {counts})" if counts else ""
@@ -280,10 +274,10 @@ def ends(model, text):
     return ids.ends(text, model.config) if is_ids(text) else specials(model)
 
 
-def whole_text(text, column=""):
+def whole_text(text):
     """The whole of a text, its lines joined by line breaks; one given itself as it stands."""
-    whole = None if column else itself(text)
-    return "\n".join(lines(text, column)) if whole is None else whole
+    whole = itself(text)
+    return "\n".join(lines(text)) if whole is None else whole
 
 
 def _at_least(name, value, least):

@@ -20,7 +20,6 @@
                     none, all tables inside
     a glob          all files that it matches, as data/**/*.jsonl.zst
     a URL           of one object, of a folder (ends with /) or with a star, through fsspec
-    ids:FILE        token ids in place of words, one document per line (ids.py); short: --ids FILE
 
 A file but .parquet may be packed: .gz or .zst stands behind its ending. Nothing else is guessed:
 any other name is that of a .txt file.
@@ -36,8 +35,8 @@ from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
-from . import compression, naming, parquet, sampling, storage
-from .naming import IDS, is_ids, shown
+from . import compression, parquet, sampling, storage
+from .naming import Text, is_ids, of, shown
 from .storage import (
     CLASSES,
     LONGEST,
@@ -60,11 +59,11 @@ from .storage import (
 # what others ask of a text, they ask here
 __all__ = [
     "CLASSES",
-    "IDS",
     "LONGEST",
     "NAMED",
     "SAMPLE",
     "Record",
+    "Text",
     "count",
     "decoded",
     "described",
@@ -76,6 +75,7 @@ __all__ = [
     "itself",
     "lines",
     "not_empty",
+    "of",
     "place",
     "records",
     "sha256",
@@ -99,30 +99,29 @@ class Record(NamedTuple):
     where: str  # file, and line or row
 
 
-def records(text, column="", label=""):
+def records(text):
     """Every document of a text -> Record, in the order of the files; of a sample those drawn.
 
-    A labelled folder gives its classes in turn. column: columns of a table or keys of a .jsonl
-    file, joined by commas; their texts are joined by a space (without: Question and Best Answer, or
-    text, or the only one). label: the column of labels (without: label, if there is one). Raises
+    text: a name or a Text. A labelled folder gives its classes in turn. The texts of several
+    columns are joined by a space; where none is named, Question and Best Answer are read, or text,
+    or the only one. Where no column of labels is named, it is label, if there is one. Raises
     ValueError for a missing column (lists those there are) or cell, for a line that is no object,
     for bytes that are not UTF-8, for a line or document longer than LONGEST; each error names file
     and line, row or byte.
     """
-    column = column or naming.parsed(text).column
-    choice, n = sample_of(text, lambda: count(text, column, label))
-    for record in islice(_records(text, column, label, choice), n):
+    choice, n = sample_of(text, lambda: count(text))
+    for record in islice(_records(text, choice), n):
         if len(record.text) > LONGEST:
             raise storage.too_long(record.where)
         yield record
 
 
 def sample_of(text, total):
-    """(which documents of a text are read, how many): a sample where its name says so, else all.
+    """(which documents of a text are read, how many): a sample where one is asked for, else all.
 
     total(): the number of its documents. Raises ValueError if a sample of more is wanted.
     """
-    named = naming.parsed(text)
+    named = of(text)
     if not named.n:
         return sampling.Every(), None
     n_documents = total()
@@ -131,23 +130,24 @@ def sample_of(text, total):
     return sampling.Drawn(sampling.draw(n_documents, named.n, named.seed)), named.n
 
 
-def count(text, column="", label=""):
+def count(text):
     """The number of documents of a text, sample or not; a first pass, of which the result is kept.
 
     Rows of Parquet are counted without reading them, and no line is taken apart.
     """
-    return _count(storage.stamp(text), text, column, label)
+    return _count(storage.stamp(text), text)
 
 
 @functools.lru_cache(64)
-def _count(stamp, text, column, label):
+def _count(stamp, text):
     counter = sampling.Count()
-    deque(_records(text, column, label, counter), 0)
+    deque(_records(text, counter), 0)
     return counter.n
 
 
-def _records(text, column, label, choice):
+def _records(text, choice):
     """The records that are taken; choice: see sampling.Every."""
+    column, label = of(text).column, of(text).label
     labelled = bool(storage.classes(text))
     for path in files(text):
         layout = compression.layout(path)
@@ -167,9 +167,9 @@ def _records(text, column, label, choice):
             yield from _lines(path, choice)
 
 
-def lines(text, column=""):
-    """Every line of every document that is not blank, stripped. column: as for records."""
-    for record in records(text, column):
+def lines(text):
+    """Every line of every document that is not blank, stripped."""
+    for record in records(text):
         yield from filter(None, map(str.strip, record.text.split("\n")))
 
 

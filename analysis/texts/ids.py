@@ -29,7 +29,7 @@ class Line(NamedTuple):
 def lines(text, config):
     """Every document of a file of ids -> Line; blank lines are passed over.
 
-    text: as formats.is_ids has it. Raises ValueError that names file and line for what is no whole
+    text: a Text of ids. Raises ValueError that names file and line for what is no whole
     number, is not in the vocabulary, or is padding.
     """
     choice, n = formats.sample_of(text, lambda: _count(storage.stamp(text), text))

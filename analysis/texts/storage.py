@@ -30,7 +30,7 @@ LONGEST = 1 << 22
 
 def place(text):
     """The file or folder that the option --text names."""
-    named = naming.parsed(text).place
+    named = naming.of(text).name
     # as it is where there is no such user: Path.expanduser would raise RuntimeError
     return NAMED.get(named) or Path(os.path.expanduser(named))
 
@@ -41,11 +41,11 @@ def files(text):
     Those of a labelled folder come from its classes in turn. Each is a Path or a remote.Url.
     Raises FileNotFoundError if there is none.
     """
-    named = naming.parsed(text)
-    if named.place == "-" or is_literal(text):
-        return [Path(_spooled(named.place).name)]
-    if remote.is_url(named.place):
-        return _of_url(named.place)
+    named = naming.of(text)
+    if named.name == "-" or is_literal(text):
+        return [Path(_spooled(named.name).name)]
+    if remote.is_url(named.name):
+        return _of_url(named.name)
     location = place(text)
     if glob.has_magic(str(location)) and not location.exists():
         return _of_glob(str(location))
@@ -54,19 +54,19 @@ def files(text):
             f"no file {str(location)!r}: wanted token ids, one document per line, or - for "
             "standard input"
         )
-    is_folder = bool(named.place) and location.is_dir()
+    is_folder = bool(named.name) and location.is_dir()
     paths = classes(text)
     if not paths:
         paths = _unlabelled(location) if is_folder else [location]
     lost = [str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []
     if lost:
         more = f" and {len(lost) - 1} more" if lost[1:] else ""
-        text = f"the folder {named.place!r} has {lost[0]!r}{more}, which is not a file"
+        text = f"the folder {named.name!r} has {lost[0]!r}{more}, which is not a file"
         raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
         raise FileNotFoundError(
-            f"{what} {named.place!r}: wanted a file with one document or paragraph per line, a "
+            f"{what} {named.name!r}: wanted a file with one document or paragraph per line, a "
             ".csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
             "files, a URL, '-' for standard input, 'sample', or a text itself, of several words"
         )
@@ -78,11 +78,11 @@ def is_literal(text):
 
     What ends as a file of text does, as in "my texts/a.txt", is a file's name.
     """
-    named = naming.parsed(text)
-    if named.is_ids or len(named.place.split()) < 2 or remote.is_url(named.place):
+    named = naming.of(text)
+    if named.is_ids or len(named.name.split()) < 2 or remote.is_url(named.name):
         return False
-    location = os.path.expanduser(named.place)
-    if ends_like_a_file(named.place) or os.path.exists(location):
+    location = os.path.expanduser(named.name)
+    if ends_like_a_file(named.name) or os.path.exists(location):
         return False
     return not (glob.has_magic(location) and any(glob.iglob(location, recursive=True)))
 
@@ -92,9 +92,9 @@ def itself(text):
 
     None for any other text, for a sample or columns of one, and for one longer than LONGEST.
     """
-    named = naming.parsed(text)
-    piped = named.place == "-"
-    if named != naming.Named(named.place) or not (piped or is_literal(text)):
+    named = naming.of(text)
+    piped = named.name == "-"
+    if named != naming.Text(named.name) or not (piped or is_literal(text)):
         return None
     (path,) = files(text)
     if path.stat().st_size > LONGEST:
@@ -136,7 +136,7 @@ def classes(text):
 
     In turn, so that the first documents are of both classes.
     """
-    named = naming.parsed(text).place
+    named = naming.of(text).name
     if not named or remote.is_url(named) or is_literal(text):
         return []
     folders = [place(text) / name for name in CLASSES if (place(text) / name).is_dir()]
@@ -249,7 +249,7 @@ def described(text):
     """
     paths = files(text)
     filled(text)
-    named = naming.parsed(text).place
+    named = naming.of(text).name
     is_remote = remote.is_url(named)
     digests = [path.stated() if is_remote else sha256(path) for path in paths]
     if len(paths) > 1 or is_remote:
@@ -261,7 +261,7 @@ def described(text):
 
 def _display(text):
     """The name that the settings give a text."""
-    named = naming.parsed(text).place
+    named = naming.of(text).name
     if named == "-":
         return "standard input"
     if is_literal(text):

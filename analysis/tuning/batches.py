@@ -16,7 +16,7 @@ from minitx.gradients import UNCOUNTED
 from minitx.inputs import padded
 
 from ..measures import losses
-from ..texts import corpus
+from ..texts import corpus, formats
 
 FATES = 0.8, 0.9  # of the words to tell: hidden; another word up to here; the rest as they are
 ORDERS = "original", "shuffled"
@@ -43,7 +43,7 @@ class Words:
                 "head masked or causal, --task labels or order by any single stack"
             )
         self.cfg, self.share = cfg, share
-        documents = corpus.documents(model, text, n, T, most=1 << 40, column=column)
+        documents = corpus.documents(model, formats.of(text, column=column), n, T, 1 << 40)
         self.rows = np.array([*documents])
         self.inner = documents.ordinary()
         self.mask_id = None
@@ -77,7 +77,8 @@ class Labels:
     """Texts as they are, each with its label."""
 
     def __init__(self, model, text, n, T, column="", label=""):
-        documents = corpus.texts(model, text, n, T or model.config.n_ctx, column, label)
+        named = formats.of(text, column=column, label=label)
+        documents = corpus.texts(model, named, n, T or model.config.n_ctx)
         lacking = [i for i, name in enumerate(documents.labels) if not name]
         if lacking:
             raise ValueError(
@@ -104,7 +105,8 @@ class Order:
     classes = ORDERS
 
     def __init__(self, model, text, n, T, column="", seed=0):
-        documents = corpus.texts(model, text, n, T or model.config.n_ctx, column)
+        named = formats.of(text, column=column)
+        documents = corpus.texts(model, named, n, T or model.config.n_ctx)
         self.cfg = model.config
         self.rows = []
         for i, row in enumerate(documents):

@@ -23,6 +23,7 @@ from minitx.analysis.maths import joint
 from minitx.analysis.measures import joint_fit
 from minitx.analysis.pages import atlas as page
 from minitx.analysis.running import stream
+from minitx.analysis.texts import formats
 
 FEW = How(sentences=12)
 
@@ -34,7 +35,7 @@ def ids(tmp_path_factory):
     rows = [rng.integers(5, 20, size=n) for n in rng.integers(5, 8, size=6)]
     path = tmp_path_factory.mktemp("ids") / "ids.txt"
     path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
-    return f"ids:{path}"
+    return formats.of(path, is_ids=True)
 
 
 VARIANTS = "bert-masked", "gpt2-causal", "llama-grouped", "modernbert-masked"
@@ -168,7 +169,7 @@ def test_trained_induction_heads_are_named(tmp_path):
     rows = [rng.permutation(24)[:n].tolist() * 2 for n in (5, 6, 7, 9, 11, 12) * 3]
     path = tmp_path / "ids.txt"
     path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
-    computed = compute(minitx.load("tiny-induction"), f"ids:{path}", How()).sides[0]
+    computed = compute(minitx.load("tiny-induction"), formats.of(path, is_ids=True), How()).sides[0]
     named = {(x.layer, x.head) for x in computed.flags if x.kind == "induction"}
     assert named == {(1, head) for head in range(computed.H)}
 

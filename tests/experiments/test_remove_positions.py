@@ -16,7 +16,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import perplexities, position_tables, residual_stream
-from minitx.analysis.texts import corpus
+from minitx.analysis.texts import corpus, formats
 
 experiment = registry.get("remove-positions")
 remove = experiment.run
@@ -129,8 +129,8 @@ def test_one_column_of_a_table_is_read_as_full_documents(causal, tmp_path):
     with open(tmp_path / "t.csv", "w", newline="") as file:
         csv.writer(file).writerows([["n", "review"], *([i, line] for i in range(9))])
     (tmp_path / "t.txt").write_text((line + "\n") * 9)
-    table = remove(causal, text=str(tmp_path / "t.csv"), documents=2, column="review")
-    plain = remove(causal, text=str(tmp_path / "t.txt"), documents=2, column="")
+    table = remove(causal, text=formats.of(tmp_path / "t.csv", column="review"), documents=2)
+    plain = remove(causal, text=str(tmp_path / "t.txt"), documents=2)
     assert table["loss"] == plain["loss"]
     assert table["cosine"] == plain["cosine"]
 
@@ -144,8 +144,9 @@ def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal
     rows = [long, "", "x", "Then he came back."]
     with open(tmp_path / "t.csv", "w", newline="") as file:
         csv.writer(file).writerows([["review"], *([row] for row in rows)])
-    options = {"whole": True, "column": "review", "documents": 0, "stride": 5}
-    result = remove(causal, text=str(tmp_path / "t.csv"), **options)
+    options = {"whole": True, "documents": 0, "stride": 5}
+    text = formats.of(tmp_path / "t.csv", column="review")
+    result = remove(causal, text=text, **options)
     lengths = [len(causal.tokenizer.encode(row)) for row in (rows[0], rows[3])]
     assert lengths[0] > causal.config.n_ctx  # so that windows are needed
     assert result["documents"] == 2

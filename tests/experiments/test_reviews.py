@@ -402,7 +402,7 @@ def test_without_positions_the_mean_features_of_any_order_are_the_same(bundled):
 
 
 def test_word_order_windows_are_of_both_kinds_and_held_out_from_another_part(bundled):
-    source = reviews.ordered(bundled, "sample", 30, 0, "", "", seed=0)
+    source = reviews.ordered(bundled, formats.of("sample"), 30, 0, seed=0)
     plain = corpus.documents(bundled, "sample", 30, reviews.WINDOW)
     sources = zip(source.documents, plain, source.labels, strict=True)
     for i, (document, window, label) in enumerate(sources):
@@ -465,7 +465,7 @@ def test_positions_are_needed_where_both_ways_without_them_cost_something(zero, 
 
 def test_the_split_is_of_each_class_and_by_the_seed(bundled, tmp_path):
     text = written(tmp_path / "t.jsonl", rows(60, ("a", "b", "c")))
-    source = reviews.labelled(bundled, text, 0, 0, "", "", 0)
+    source = reviews.labelled(bundled, formats.of(text), 0, 0, 0)
     names, y, held_out = reviews.split([source], "labels", seed=0)
     assert names == ["a", "b", "c"]
     assert np.bincount(y[held_out]).tolist() == [7, 7, 7]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from minitx.analysis import EXPERIMENTS
-from minitx.analysis.texts import corpus, formats, ids, naming, sampling, spool, storage
+from minitx.analysis.texts import corpus, formats, ids, sampling, spool, storage
 
 TEXTS = [f"Document {i}, which has a few words." for i in range(40)]
 
@@ -38,8 +38,8 @@ def packed(ending, content):
     return content
 
 
-def texts(name, **options):
-    return [record.text for record in formats.records(name, **options)]
+def texts(name):
+    return [record.text for record in formats.records(name)]
 
 
 def write_parquet(path, table, rows=7):
@@ -165,7 +165,7 @@ def test_rows_of_parquet_are_documents(tmp_path):
 def test_columns_of_parquet_that_cannot_be_read(tmp_path, options, message):
     path = write_parquet(tmp_path / "a.parquet", {"text": TEXTS, "n": [*range(40)]})
     with pytest.raises(ValueError, match=message):
-        texts(path, **options)
+        texts(formats.of(path, **options))
 
 
 def test_a_damaged_parquet_file_is_named_with_its_group(tmp_path):
@@ -223,17 +223,17 @@ def test_a_sample_of_any_layout_is_its_documents_by_number(tmp_path, name):
         path.write_bytes(packed(path.suffix, objects() if "jsonl" in name else lines()))
     everything = texts(str(path))
     numbers = sampling.draw(40, 11, 3)
-    drawn = naming.drawn(str(path), 11, 3)
+    drawn = formats.of(path, n=11, seed=3)
     assert texts(drawn) == [everything[i] for i in numbers]
-    assert texts(naming.drawn(str(path), 40, 3)) == everything
+    assert texts(formats.of(path, n=40, seed=3)) == everything
     with pytest.raises(ValueError, match=f"'.*{name}' has 40 documents; wanted a sample of 41"):
-        texts(naming.drawn(str(path), 41, 3))
+        texts(formats.of(path, n=41, seed=3))
 
 
 def test_a_sample_of_ids_is_lines(tmp_path, bundled):
     path = tmp_path / "a.ids"
     path.write_text("".join(f"0 {i + 10} 9 2\n\n" for i in range(40)))
-    name = naming.drawn(naming.of_ids(path), 6, 1)
+    name = formats.of(path, is_ids=True, n=6, seed=1)
     rows = [line.tokens[1] - 10 for line in ids.lines(name, bundled.config)]
     assert rows == sampling.draw(40, 6, 1).tolist()
     assert len(corpus.texts(bundled, name)) == 6
@@ -247,20 +247,22 @@ def test_a_file_that_grows_is_counted_again(tmp_path):
     assert formats.count(str(path)) == 80
 
 
-def test_sample_seed_and_column_become_the_name_of_the_text():
+def test_sample_seed_and_column_become_one_text():
     experiment = EXPERIMENTS["profiles"]
     given = {"text": "a.parquet", "sample": 30, "seed": 2, "column": "body"}
-    assert experiment.checked(given)["text"] == "draw:30:2:column:body:a.parquet"
+    text = formats.Text("a.parquet", column="body", n=30, seed=2)
+    assert experiment.checked(given)["text"] == text
+    assert text.stated() == {"name": "a.parquet", "column": "body", "sample": 30, "seed": 2}
     flags = {"ids": "a.ids", "sample": "30"}
-    assert experiment.checked(flags, is_text=True)["text"] == "draw:30:0:ids:a.ids"
-    own = EXPERIMENTS["probe"]  # with a column and a seed by itself
+    assert experiment.checked(flags, is_text=True)["text"] == formats.Text("a.ids", True, n=30)
+    own = EXPERIMENTS["probe"]  # with a seed by itself
     checked = own.checked({"text": "a.csv", "sample": 3, "seed": 5, "column": "body"})
-    assert (checked["text"], checked["column"]) == ("draw:3:5:a.csv", "body")
+    assert checked["text"] == formats.Text("a.csv", column="body", n=3, seed=5)
     assert checked["seed"] == 5
     for wrong, message in (
         ({"sample": 30}, "sample is 30, but there is no text; wanted text, too"),
         ({"text": "a", "sample": -1}, "sample is -1; wanted 0 or more"),
-        ({"text": "a", "column": "a:b"}, "--column 'a:b' has a colon"),
+        ({"text": "a", "column": 3}, "column is 3 (int); wanted text"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             experiment.checked(wrong)
@@ -324,7 +326,7 @@ def test_texts_behind_a_url_are_those_of_the_file(tmp_path, store):
     Store.objects = files | {"/a.parquet": (tmp_path / "a.parquet").read_bytes()}
     for path in Store.objects:
         assert texts(store + path) == TEXTS
-    assert texts(naming.drawn(f"{store}/a.parquet", 5, 0)) == [
+    assert texts(formats.of(f"{store}/a.parquet", n=5)) == [
         TEXTS[i] for i in sampling.draw(40, 5, 0)
     ]
 
@@ -367,7 +369,7 @@ def test_memory_is_that_of_a_few_documents(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(objects([line] * 50_000))
     tracemalloc.start()
-    n = len(texts(naming.drawn(str(path), 50, 0)))
+    n = len(texts(formats.of(path, n=50)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert n == 50

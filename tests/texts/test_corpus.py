@@ -140,9 +140,10 @@ def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
 # documents as they are
 
 
-def texts_of(model, tmp_path, content, name="t.jsonl", **options):
+def texts_of(model, tmp_path, content, name="t.jsonl", column="", label="", **options):
     (tmp_path / name).write_text(content, encoding="utf-8")
-    return corpus.texts(model, str(tmp_path / name), **options)
+    text = formats.of(tmp_path / name, column=column, label=label)
+    return corpus.texts(model, text, **options)
 
 
 ROWS = (
@@ -324,7 +325,7 @@ def roberta():
         ("my texts/a.txt", False),
         ("my texts/a.jsonl.gz", False),
         ("s3://bucket/my texts/", False),
-        ("ids:some ids", False),
+        ("ids: a passport", True),
     ],
 )
 def test_several_words_are_the_text_itself(name, itself):

@@ -18,7 +18,7 @@ def write(path, content):
 
 def records(text, **options):
     """Documents of a text as tuples: the text, its label, where it stands."""
-    return [tuple(record) for record in formats.records(text, **options)]
+    return [tuple(record) for record in formats.records(formats.of(text, **options))]
 
 
 # layouts
@@ -434,10 +434,11 @@ def test_a_link_to_nothing_among_others_is_named(tmp_path):
         list(formats.records(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["~nouser/text.txt", "ids:~nouser/ids.txt"])
+@pytest.mark.parametrize("name", ["text.txt", "ids.txt"])
 def test_a_user_who_is_not_there_is_a_file_that_is_not_there(name):
+    text = formats.of(f"~nouser/{name}", is_ids=name == "ids.txt")
     with pytest.raises(FileNotFoundError, match="no (text )?file '~nouser/"):
-        formats.files(name)
+        formats.files(text)
 
 
 def test_standard_input_that_is_closed_is_said(monkeypatch):

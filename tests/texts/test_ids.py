@@ -16,7 +16,7 @@ def ids_file(folder, *lines):
     """A file of these lines -> the option that names it."""
     path = folder / "some.ids"
     path.write_text("\n".join(lines) + "\n")
-    return f"ids:{path}"
+    return formats.of(path, is_ids=True)
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +81,11 @@ def test_what_is_no_id_is_named_with_its_line(bundled, tmp_path, line, message):
 
 def test_files_of_ids_that_cannot_be_read(bundled, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file '.*none.ids': wanted token ids"):
-        corpus.documents(bundled, f"ids:{tmp_path}/none.ids")
+        corpus.documents(bundled, formats.of(tmp_path / "none.ids", is_ids=True))
     with pytest.raises(ValueError, match=r"some.ids' has 3 tokens, 0 documents of 8 tokens"):
         corpus.documents(bundled, ids_file(tmp_path, "5 6 7"), 1, 8)
     with pytest.raises(ValueError, match="--column and --label cannot be used with --ids"):
-        corpus.texts(bundled, ids_file(tmp_path, "5 6 7"), column="text")
+        corpus.texts(bundled, formats.of(ids_file(tmp_path, "5 6 7"), column="text"))
     with pytest.raises(ValueError, match=r"--ids '.*some.ids' is empty"):
         formats.described(ids_file(tmp_path, " "))
 
@@ -98,7 +98,7 @@ def test_without_a_tokenizer_labels_are_numbers(bundled, without_tokenizer):
 def test_the_flag_and_the_option_from_python_read_the_same(without_tokenizer, tmp_path):
     numbers = np.random.default_rng(0).integers(4, 1024, 300)
     text = ids_file(tmp_path, " ".join(map(str, numbers)))
-    path = text.removeprefix("ids:")
+    path = text.name
     result = analysis.run("positions", without_tokenizer, ids=path, shuffles=1)
     assert result.settings["options"]["text"] == text
     assert result.settings["text"]["name"] == "some.ids"
@@ -115,7 +115,7 @@ def test_text_or_ids_not_both_and_only_where_texts_are_read():
         lags.checked({"text": "b.txt", "ids": "a.ids"})
     with pytest.raises(ValueError, match="ids is empty"):
         lags.checked({"ids": ""})
-    assert lags.checked({"ids": "a.ids"}) == {"text": "ids:a.ids"}
+    assert lags.checked({"ids": "a.ids"}) == {"text": formats.Text("a.ids", is_ids=True)}
     without_texts = next(x for x in registry.EXPERIMENTS.values() if not x.reads_texts)
     with pytest.raises(ValueError, match="has no option 'ids'"):
         without_texts.checked({"ids": "a.ids"})

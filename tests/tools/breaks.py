@@ -4435,7 +4435,7 @@ BREAKS = [
     Break(
         "a text that is piped in is read by several processes",
         MANY,
-        'options.get("text") == "-"',
+        'formats.of(options.get("text", "")).name == "-"',
         "False",
     ),
     Break(
@@ -6597,13 +6597,13 @@ BREAKS = [
     Break(
         "a text of several words is taken for the name of a file",
         STORAGE,
-        "named.is_ids or len(named.place.split()) < 2 or remote.is_url(named.place)",
+        "named.is_ids or len(named.name.split()) < 2 or remote.is_url(named.name)",
         "True",
     ),
     Break(
         "the name of a file that is gone is read as a text",
         STORAGE,
-        "ends_like_a_file(named.place) or os.path.exists(location)",
+        "ends_like_a_file(named.name) or os.path.exists(location)",
         "os.path.exists(location)",
     ),
     Break(

@@ -23,7 +23,7 @@ import numpy as np
 import minitx
 from minitx import weights
 from minitx.analysis.running import stream
-from minitx.analysis.texts import corpus, formats, naming
+from minitx.analysis.texts import corpus, formats
 
 PACKINGS = ".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"
 TOKENIZED = 20_000  # documents that are cut into tokens
@@ -96,7 +96,7 @@ def step_all(path):
 
 def step_sample(path):
     """A sample."""
-    return len([*formats.records(naming.drawn(path, DRAWN, 0))])
+    return len([*formats.records(formats.of(path, n=DRAWN))])
 
 
 def step_tokens(path):
