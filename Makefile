@@ -80,6 +80,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden_places.py
 	$(BIN)/python tests/tools/make_golden_decoders.py
 	$(BIN)/python tests/tools/make_golden_recent.py
+	$(BIN)/python tests/tools/make_golden_shared.py
 	$(BIN)/python tests/tools/make_golden_images.py
 	$(BIN)/python tests/tools/make_golden_asked.py
 	$(BIN)/python tests/tools/make_generated.py

@@ -25,22 +25,24 @@ class Arrays(show.Shown):
 class Weights(Arrays):
     """A model's arrays outside its layers."""
 
-    W_E: np.ndarray  # [V D]: of pictures: special tokens, a bias, the numbers of a patch
-    W_pos: np.ndarray  # [P D]
+    W_E: np.ndarray  # [V E]: of pictures: special tokens, a bias, the numbers of a patch
+    W_pos: np.ndarray  # [P E]
     W_rel: np.ndarray  # [R H]: what T5 adds to the scores
     W_dist: np.ndarray  # [R D]: what DeBERTa's queries and keys are compared with
     ln_dist_w: np.ndarray  # [D]
     ln_dist_b: np.ndarray
-    W_type: np.ndarray  # [N D]
-    ln_embed_w: np.ndarray  # [D]
+    W_type: np.ndarray  # [N E]
+    ln_embed_w: np.ndarray  # [E]
     ln_embed_b: np.ndarray
+    W_map: np.ndarray  # [E D]: from the embeddings to the stream (ALBERT)
+    b_map: np.ndarray
     ln_final_w: np.ndarray  # [D]
     ln_final_b: np.ndarray
-    W_head: np.ndarray  # [D D]; from here on the task head
+    W_head: np.ndarray  # [D E], or [D D] of a classifier; from here on the task head
     b_head: np.ndarray
-    ln_head_w: np.ndarray  # [D]
+    ln_head_w: np.ndarray  # [E]
     ln_head_b: np.ndarray
-    W_U: np.ndarray  # [D V], or [D C]
+    W_U: np.ndarray  # [E V], or [D C]
     b_U: np.ndarray
     logit_scale: np.ndarray  # [1]: log of the factor on similarities (CLIP)
 

@@ -265,8 +265,10 @@ def quarter_turn_product(dy, y, r):  # [B H T d] twice -> [B T r]
 def embed_back(dx, batch, positions, back):  # [B T D]
     """A sum of rows of words, positions and token types: each gets the whole gradient."""
     names = [name for name in ("embed", "pos_embed", "type_embed") if back.has(name)]
+    added = sum(back.value(name) for name in names)
+    if back.w.W_map is not None:
+        dx = linear_back("map", dx, back.value("ln_embed"), back)
     if back.w.ln_embed_w is not None:
-        added = sum(back.value(name) for name in names)
         dx = norm_back("ln_embed", dx, added, back)
     by_rows = {name: back.point(name, dx) for name in names}
     d_words = by_rows["embed"] * back.cfg.embed_scale

@@ -14,65 +14,14 @@ import numpy as np
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_config, read_json, read_tensors
-from .heads import HEADS, OF_PICTURES, of_classes, why_no_logits
+from .heads import HEADS, of_classes, why_no_logits
 from .held_heads import with_head
 from .joined import joined, ones
 from .labels import fitting
 from .memory import keep_freed_memory
 from .positions import sinusoids
+from .stored_shapes import axes_of, layer_prefix, sizes_of
 
-SHAPES = {  # our name -> axes; letters: see model.py
-    "W_E": "VD",
-    "W_pos": "PD",
-    "W_rel": "RH",
-    "W_dist": "RD",
-    "ln_dist_w": "D",
-    "ln_dist_b": "D",
-    "W_type": "ND",
-    "ln_embed_w": "D",
-    "ln_embed_b": "D",
-    "ln1_w": "D",
-    "ln1_b": "D",
-    "W_Q": "DA",
-    "b_Q": "A",
-    "W_K": "DK",
-    "b_K": "K",
-    "W_V": "DK",
-    "b_V": "K",
-    "W_O": "AD",
-    "b_O": "D",
-    "W_Q_pos": "DA",
-    "b_Q_pos": "A",
-    "W_K_pos": "DA",
-    "b_K_pos": "A",
-    "ln_cross_w": "D",
-    "ln_cross_b": "D",
-    "ln2_w": "D",
-    "ln2_b": "D",
-    "ln_q_w": "d",
-    "ln_q_b": "d",
-    "ln_k_w": "d",
-    "ln_k_b": "d",
-    "ln_all_q_w": "A",
-    "ln_all_k_w": "K",
-    "attn_out_w": "D",
-    "mlp_out_w": "D",
-    "W_gate": "DM",
-    "b_gate": "M",
-    "W_in": "DM",
-    "b_in": "M",
-    "W_out": "MD",
-    "b_out": "D",
-    "ln_final_w": "D",
-    "ln_final_b": "D",
-    "W_head": "DD",
-    "b_head": "D",
-    "ln_head_w": "D",
-    "ln_head_b": "D",
-    "W_U": "DV",
-    "b_U": "V",
-    "logit_scale": "1",
-}
 # In real files, rightly not read: buffers (GPT-2's causal mask is called `attn.bias`; BART has
 # the bias of a head also without a head), Marian's computed positions, and a bias of T5's
 # cross-attention that nothing uses.
@@ -146,7 +95,7 @@ def read_stack(stored, config, family, head=None):
         body["W_pos"].flags.writeable = False  # as arrays of a file are
     layers = []
     for i in range(config.n_layers):
-        prefix = family.layer_prefix.format(i)
+        prefix = layer_prefix(family, config, i)
         cross = {}
         if family.cross is not None:
             cross["cross"] = Cross(index=i, **take(family.cross, prefix=prefix))
@@ -165,16 +114,6 @@ def _head_weights(config, family, stored, W_E):
         return stored.take(table, config)
     own = {ours: tensor for ours, tensor in table.items() if ours != "W_U"}
     return {"W_U": W_E.T, **stored.take(own, config)}
-
-
-def sizes_of(config):
-    """{letter of an axis: its size}; letters: see model.py."""
-    sizes = {"V": config.n_vocab, "P": config.n_pos, "N": config.n_types}
-    sizes["R"] = config.n_buckets or config.n_distances
-    sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
-    sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
-    sizes["E"] = config.d_model * max(1, len(config.head_reads))  # what a head for a picture reads
-    return sizes | {"d": config.d_head, "1": 1}
 
 
 class Stored:
@@ -270,14 +209,6 @@ class Stored:
             text = "tensors inside the layers that this architecture has no use for"
             raise ValueError(f"{text}: {listing(self.in_file[name] for name in inside)}")
         return tuple(left)
-
-
-def axes_of(ours, task_head):
-    """Letters of an array's axes; a classifier gives C classes in place of V words."""
-    if ours in ("W_U", "b_U") and of_classes(task_head):
-        axes = SHAPES[ours].replace("V", "C")
-        return axes.replace("D", "E") if task_head in OF_PICTURES else axes
-    return SHAPES[ours]
 
 
 def _before_number(layers):

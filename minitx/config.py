@@ -52,6 +52,8 @@ class Config(show.Shown):
     pad_id: int = 0  # token id that fills up a batch
     default_type: int | None = None  # token type where none is given; None: nothing is added
     d_kv: int = 0  # width of a head; 0: d_model / n_heads
+    d_embed: int = 0  # width of the embeddings, which W_map maps (ALBERT); 0: d_model, no W_map
+    shared_layers: tuple[tuple[int, ...], ...] = ()  # numbers of each layer's tensors; (): its own
     kv_heads: int = 0  # heads of keys and values, each for several of queries; 0: n_heads
     embed_scale: float = 1.0  # factor on rows of the word embedding
     unembed_scale: float = 1.0  # factor on the stream before W_U
@@ -87,11 +89,6 @@ class Config(show.Shown):
     def d_head(self) -> int:
         """Width of a head."""
         return self.d_kv or self.d_model // self.n_heads
-
-    @cached_property
-    def turns_by_length(self) -> bool:
-        """Whether a longer text turns queries and keys otherwise."""
-        return any(turn is not None and turn.reach for turn in self.rotary)
 
     @property
     def n_kv(self) -> int:

@@ -52,6 +52,7 @@ def _sizes(model, batch):
     sizes = {"1": 1, "B": B, "T": T, "S": T, "V": cfg.n_vocab}
     sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "d": cfg.d_head}
     sizes |= {"H": cfg.n_heads, "G": cfg.n_kv}
+    sizes["E"] = cfg.d_embed or cfg.d_model
     sizes["A"] = cfg.n_heads * cfg.d_head
     sizes["K"] = cfg.n_kv * cfg.d_head
     sizes["R"] = cfg.n_distances

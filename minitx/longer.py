@@ -10,6 +10,8 @@ def is_outgrown(cache, cfg, tokens, valid):  # [B T], [B S] -> bool
 
     The cache keeps the tokens, old and new, for `run_again`.
     """
+    if not any(turn is not None and turn.reach for turn in cfg.rotary):
+        return False
     n = len(cache)
     if not n:
         cache.tokens = tokens

@@ -7,6 +7,7 @@ choices (config.py). An encoder-decoder is two such stacks: the model itself is 
 `model.encoder` a model of its own, whose last stream the decoder's cross-attention reads.
 
 Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head,
+E width of the embeddings (D but in ALBERT),
 A = H d, G heads of keys and values (G = H but where several heads share theirs), K = G d, M width
 inside the MLP, V vocabulary, P positions, R relative positions or buckets of them, r pairs of
 features that are turned, N token types, C classes.
@@ -119,7 +120,7 @@ def forward(
     cfg, w = model.config, model.weights
     batch = check_batch(cfg, tokens, valid, types)
     key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
-    if cache is not None and cfg.turns_by_length:
+    if cache is not None and cfg.rotary:
         if is_outgrown(cache, cfg, batch.tokens, key_valid):
             return run_again(forward, model, cache, key_valid, hook, (positions, mask))
     numbers = token_numbers(cfg, batch, key_valid)
@@ -165,7 +166,10 @@ def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None 
 
 
 def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
-    """Sum of the rows of words, positions and token types; in BERT a LayerNorm of the sum."""
+    """Sum of the rows of words, positions and token types; in BERT a LayerNorm of the sum.
+
+    In ALBERT these have the width E, and a matrix maps them to D.
+    """
     x = hook("embed", input_rows(batch.tokens, w.W_E) * cfg.embed_scale)
     if rows is not None:
         x = x + hook("pos_embed", w.W_pos[rows])
@@ -174,10 +178,12 @@ def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     x = feature_major(x)
     if w.ln_embed_w is not None:
         x = norm("ln_embed", x, w, cfg, hook)
+    if w.W_map is not None:
+        x = linear(x, w.W_map, w.b_map)
     return x
 
 
-def input_rows(tokens, W_E):  # [B T] or [B T V], [V D] -> [B T D]
+def input_rows(tokens, W_E):  # [B T] or [B T V], [V E] -> [B T E]
     """The row of each token id. A patch is V numbers, and an id like a 1 among zeros: x W_E."""
     return W_E[tokens] if tokens.ndim == 2 else linear(tokens.astype(W_E.dtype), W_E)
 

@@ -61,22 +61,22 @@ C2P, P2C = ("a term of content with place",), ("a term of place with content",)
 ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written",)
 
 
-def _norm(name, what, per_layer=True, needs=()):
+def _norm(name, what, per_layer=True, needs=(), axes="B T D"):
     """The three points of a norm; `what` is described as 'norm' or 'norm: its use'."""
     norm = what.partition(":")[0]
     mean, scale = f"mean that the {norm} subtracts", f"1/sigma that the {norm} multiplies by"
     three = {f"{name}_mean": Point("B T", mean, per_layer, (*needs, *WITH_MEAN))}
     three[f"{name}_scale"] = Point("B T", scale, per_layer, needs)
-    return three | {name: Point("B T D", what, per_layer, needs)}
+    return three | {name: Point(axes, what, per_layer, needs)}
 
 
 # One name, one meaning in all families, in the order of the forward pass. In an encoder-decoder
 # these are the decoder's; the keys S of cross-attention are the tokens of the source.
 POINTS = {
-    "embed": Point("B T D", "rows of the word embedding", False),
-    "pos_embed": Point("B T D", "rows of the position embedding", False, ("a position table",)),
-    "type_embed": Point("B T D", "rows of the token-type embedding", False, ("token types",)),
-    **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED),
+    "embed": Point("B T E", "rows of the word embedding", False),
+    "pos_embed": Point("B T E", "rows of the position embedding", False, ("a position table",)),
+    "type_embed": Point("B T E", "rows of the token-type embedding", False, ("token types",)),
+    **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED, "B T E"),
     "pos_bias": Point("1 H T S", "what is added to the scores by distance", False, BIASED),
     "dist_embed": Point("1 R D", "rows of the table of distances (DeBERTa)", False, TERMS),
     "pos_row": Point("1 T S", "row of that table for each query and key", False, TERMS),

@@ -10,8 +10,8 @@ from .points import name_of
 
 # the points that a backward pass reads; `scores` and `logits` are not among them
 TAPE = set(
-    "embed pos_embed type_embed pos_bias dist_embed pos_row pos_angle resid_pre ln1 q k k_pos "
-    "q_pos v pattern z attn_out out "
+    "embed pos_embed type_embed ln_embed pos_bias dist_embed pos_row pos_angle resid_pre ln1 q k "
+    "k_pos q_pos v pattern z attn_out out "
     "resid_mid ln_cross resid_cross ln2 pre pre_linear post mlp_out resid_post ln_final".split()
 )
 AFTER_LAYERS = set(

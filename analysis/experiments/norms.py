@@ -74,7 +74,7 @@ def embedded(model, document):
     sums = words + inputs.reachable(model)[: len(document)]
     if w.W_type is not None and cfg.default_type is not None:
         sums = sums + w.W_type[cfg.default_type]
-    return np.array([words, sums, inputs.normed(model, sums)])
+    return np.array([words, sums, inputs.embedding_norm(model, sums)])
 
 
 def norms_of(x):

@@ -38,7 +38,7 @@ COLORS = {  # the parts, in the order in which a pass meets them
 }
 PRODUCTS = (SCORES, MIXING)  # of two activations: no weights take part
 PART_OF = {  # arrays of a model by what follows W_ or b_; others than these are of norms
-    **dict.fromkeys(("E", "pos", "rel", "dist", "type"), EMBEDDINGS),
+    **dict.fromkeys(("E", "pos", "rel", "dist", "type", "map"), EMBEDDINGS),
     **dict.fromkeys([*"QKVO", "Q_pos", "K_pos"], PROJECTIONS),
     **dict.fromkeys(("gate", "in", "out"), MLPS),
     **dict.fromkeys(("head", "ln_head", "U", "logit_scale"), OUTPUT),
@@ -136,6 +136,8 @@ def _of_stack(model, T, n_keys):
             if np.ndim(x) == 2 and not name.endswith("_pos"):
                 counts[part_of(name)] += T * x.size
     counts[PROJECTIONS] += distance_operations(cfg, T)
+    if model.weights.W_map is not None:
+        counts[EMBEDDINGS] += T * model.weights.W_map.size
     return counts | dict.fromkeys(PRODUCTS, cfg.n_layers * T * n_keys * cfg.n_heads * cfg.d_head)
 
 
@@ -207,7 +209,7 @@ def place_operations(model, T):
     cfg = model.config
     n_scores = cfg.n_layers * cfg.n_heads * T * T
     turned = sum(len(rotary.frequencies) for rotary in cfg.rotary if rotary is not None)
-    count = T * cfg.d_model * bool(cfg.n_pos)
+    count = T * (cfg.d_embed or cfg.d_model) * bool(cfg.n_pos)
     count += T * (cfg.n_heads + cfg.n_kv) * 4 * turned
     count += n_scores * (bool(cfg.alibi or cfg.n_buckets) + len(cfg.pos_terms))
     count += distance_operations(cfg, T)

@@ -170,7 +170,8 @@ def plot(r):
     for (left, right), pair in zip(axes, pairs):
         _draw_head(left, right, r, tuple(pair))
     axes[0, 0].set_title("plain documents, old table")
-    axes[0, 1].legend(**draw.ABOVE)
+    if len(pairs):
+        axes[0, 1].legend(**draw.ABOVE)
     axes[-1, 0].set_xlabel("offset of the key (tokens)")
     axes[-1, 1].set_xlabel("offset of the key (tokens; words stand apart)")
     return figure

@@ -50,13 +50,13 @@ def residual(
     T, N = document_set.T, len(document_set)
     table = inputs.varying(model)[:T]
     random_tables = np.array([*nulls.gaussian(table, tables, seed)], table.dtype)  # [R T D]
-    names = _part_names(model.config, carried)
+    names, even = _part_names(model.config, carried), inputs.gained(model, table)
 
     def measure(index, document):
         rng = np.random.default_rng((seed, index))
 
         def measure_point(stage, random_stage, x):
-            return _measure_point(stage, random_stage, x, table, names, rng)
+            return _measure_point(stage, random_stage, x, even, names, rng)
 
         sums = yield walk(model, document, random_tables, carried, measure_point)
         sums["scale_first"] = sums["scale"] * (index == 0)

@@ -38,6 +38,7 @@ WIDE, HIGH = 0.94, 0.78  # of a row of boxes; a column is 1 wide, the next row 1
 SHOWN = 3  # pieces and ids written in a box
 COLORS = {  # of boxes, by their axes; n tokens of either text
     "n D": "#CFE5F2",
+    "n E": "#CFE5F2",
     "H n d": "#FBE3C0",
     "G n d": "#FBE3C0",
     "H n n": "#F6CDB8",
@@ -50,6 +51,7 @@ LETTERS = {
     "T": "tokens",
     "S": "keys: the same tokens",
     "D": "width of the stream",
+    "E": "width of the embeddings",
     "H": "heads",
     "G": "heads of keys and values",
     "d": "width of a head",
@@ -217,6 +219,8 @@ def _axes(name, model, stack):
     if name == "logits":
         return _axes_of_scores(model)
     axes = POINTS[name].axes.partition(" ")[2]
+    if not model.config.d_embed:
+        axes = axes.replace("E", "D")
     if model.config.n_kv == model.config.n_heads:
         axes = axes.replace("G", "H")
     if stack == SOURCE:

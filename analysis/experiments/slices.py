@@ -28,7 +28,12 @@ STREAM_AXIS = {
     **dict.fromkeys(("ln_embed_w", "ln_embed_b", "ln_final_w", "ln_final_b"), 0),
     **dict.fromkeys(("ln1_w", "ln1_b", "ln2_w", "ln2_b"), 0),
 }
-WRITES = "W_E", "W_pos", "W_type"  # what the control moves alone
+EMBEDDING = "W_E", "W_pos", "W_type", "ln_embed_w", "ln_embed_b"
+MAPPED = dict.fromkeys(EMBEDDING) | {
+    "W_map": 1,
+    "b_map": 0,
+}  # where these have a width of their own
+WRITES = "W_E", "W_pos", "W_type", "W_map"  # what the control moves alone
 ROUNDING = 1e-4  # attention that goes to other keys: with less, a head has not changed
 LABELLED = 12  # heads, at most, that all get their label
 
@@ -89,6 +94,8 @@ def _axis_of(name, model):
     """The axis of an array along the stream, or None; W_U reads it where W_head does not."""
     if name == "W_U" and model.weights.W_head is None:
         return 0
+    if model.weights.W_map is not None:
+        return (STREAM_AXIS | MAPPED).get(name)
     return STREAM_AXIS.get(name)
 
 

@@ -33,7 +33,7 @@ class Stage(NamedTuple):
     parts: dict  # name -> [B T D]
     # [B T] product of the norms' 1/sigma: the diagonal of S in the blog post's S P L
     scale: np.ndarray
-    gain: np.ndarray  # [D] product of the norms' w: the diagonal of its L
+    gain: np.ndarray  # [D] product of the norms' w behind any W_map: the diagonal of its L
 
 
 def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
@@ -109,7 +109,17 @@ def _embedded(points, weights):
     stream = parts | {"bias": zeros}, 1 + zeros[..., 0], 1 + zeros[0, 0]
     if weights.ln_embed_w is None:
         return stream
-    return _norm(stream, "ln_embed", points, weights)
+    return _mapped(_norm(stream, "ln_embed", points, weights), weights)
+
+
+def _mapped(stream, weights):
+    """(parts, scale, gain) at the width of the stream, where embeddings have another (ALBERT)."""
+    W_map = getattr(weights, "W_map", None)
+    if W_map is None:
+        return stream
+    parts = {name: x @ W_map for name, x in stream[0].items()}
+    parts["bias"] = parts["bias"] + weights.b_map
+    return parts, stream[1], np.ones(W_map.shape[1])
 
 
 def _norm(stream, name, points, w, layer=None):

@@ -12,7 +12,7 @@ import numpy as np
 
 from minitx import head_weights
 from minitx.families import FAMILIES
-from minitx.kernels import layer_norm
+from minitx.kernels import layer_norm, linear
 
 from ..contract.registry import NotApplicable
 from ..maths import factors, profiles
@@ -148,9 +148,24 @@ def of_rows(model, rows, layer=0):
 
 
 def normed(model, x, layer=0):
-    """A sum of embeddings [T D] as this layer reads it if no layer before it writes."""
+    """A sum of embeddings [T E] as this layer reads it if no layer before it writes: [T D]."""
+    w, x = model.weights, embedding_norm(model, x, layer)
+    return x if w.W_map is None else linear(x, w.W_map, w.b_map)
+
+
+def embedding_norm(model, x, layer=0):
+    """The same before it is mapped to the width of the stream (ALBERT): [T E]."""
     norm = norm_before(model, layer)
     return x if norm is None else layer_norm(x, *norm, model.config.eps)
+
+
+def gained(model, rows):
+    """Rows of the position table [T E] by the norm's gain and through the map: [T D] (ALBERT).
+
+    Elsewhere the rows as they are: `residual.split` counts that gain among those of its norms.
+    """
+    w = model.weights
+    return rows if w.W_map is None else (rows * w.ln_embed_w) @ w.W_map
 
 
 def norm_before(model, layer=0):

@@ -23,10 +23,10 @@ CLEARLY = 0.4  # mean attention from which a head is said to do it
 
 
 def kinds_of(model):
-    """All kinds of heads; copying where the head's vocabulary is the embedding's."""
+    """All kinds of heads; copying where the head's vocabulary, and width, are the embedding's."""
     kinds = [*KINDS]
-    W_U = model.weights.W_U
-    if W_U is not None and W_U.shape[1] == len(model.weights.W_E):
+    w = model.weights
+    if w.W_U is not None and w.W_U.shape[1] == len(w.W_E) and w.W_map is None:
         kinds.append("copying")
     return kinds
 

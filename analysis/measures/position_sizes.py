@@ -70,7 +70,9 @@ def injected(rows, size):
             if gain is None:
                 return x + rows[: x.shape[1]]
             centred = rows - rows.mean(axis=-1, keepdims=True)
-            return x + centred[: x.shape[1]] * of_norm["scale"] * gain
+            moved = centred[: x.shape[1]] * of_norm["scale"] * gain
+            W_map = model.weights.W_map
+            return x + (moved if W_map is None else moved @ W_map)
 
         return hook
 

@@ -176,6 +176,6 @@ def valid_for(point, inputs):
 
 def with_batch(x, axes, n):
     """An array with its batch axis; position embeddings may be the same for all n texts."""
-    if axes == "B T D" and x.ndim == 2:
+    if axes in ("B T D", "B T E") and x.ndim == 2:
         x = x[None]
     return np.broadcast_to(x, (n, *x.shape[1:]))

@@ -8,7 +8,7 @@ import numpy as np
 
 # letter of an axis -> what its number is called; the axis of tokens is always "token"
 NAMES = {"H": "head", "G": "head", "d": "dimension", "D": "dimension", "M": "unit"}
-NAMES |= {"V": "word", "C": "class", "r": "pair"}
+NAMES |= {"E": "dimension", "V": "word", "C": "class", "r": "pair"}
 
 
 def flat(x, axes, valid):

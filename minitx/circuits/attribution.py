@@ -189,6 +189,12 @@ class Walk:
             if step.kind == "norm":
                 rows = self.bias_row(step, slope) + rows
                 slope = self.before_norm(step, slope)
+            elif step.kind == "map":
+                rows = [
+                    self.row("b_map", slope.sum(axis=1) @ self.stack.model.weights.b_map),
+                    *rows,
+                ]
+                slope = slope @ self.stack.model.weights.W_map.T
             elif step.kind == "write":
                 rows = self.written(step, slope) + rows
         return rows
@@ -226,6 +232,8 @@ class Walk:
         for step in self.stack.steps[start + 1 :]:
             if step.kind == "norm":
                 x = self.after_norm(step, x)
+            elif step.kind == "map":
+                x = x @ self.stack.model.weights.W_map
         return x
 
     def after_norm(self, step, x):  # [... C D] -> [... C D]

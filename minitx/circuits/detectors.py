@@ -85,6 +85,9 @@ def copying(model: Model) -> np.ndarray:  # [L H]
     W_E, W_U = model.weights.W_E, model.weights.W_U
     if W_U is None or W_U.shape[1] != len(W_E):
         raise ValueError("copying needs a head over the vocabulary of the embedding W_E")
+    if model.weights.W_map is not None:
+        text = f"W_E is [V {W_E.shape[1]}] and the stream {model.config.d_model} wide"
+        raise ValueError(f"copying needs words as wide as the stream; here {text}")
     middle = W_U.astype(np.float64) @ W_E.astype(np.float64)  # [D D]
     rows = [_copying_of_layer(w, middle, model.config) for w in model.layers]
     return np.array(rows)

@@ -68,6 +68,8 @@ class Slopes:
                 elif step.kind == "norm":
                     place = self.place(stack, layer=step.layer)
                     slope = norm_back(step.name, slope, streams[i], place)
+                elif step.kind == "map":
+                    slope = linear(slope, stack.model.weights.W_map.T)
                 else:
                     effects |= self.written(prefix, i, receivers, slope, changed)
         return effects

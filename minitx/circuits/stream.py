@@ -22,7 +22,7 @@ EMBEDDINGS = {"word": "embed", "position": "pos_embed", "type": "type_embed"}
 
 
 class Step(NamedTuple):
-    """One step of a stream: "write", "norm" or "read"."""
+    """One step of a stream: "write", "norm", "map" (of the embeddings, in ALBERT) or "read"."""
 
     kind: str
     name: str  # the component that writes, the norm, or what reads: "attention", "mlp", "logits"
@@ -86,6 +86,8 @@ class Stack:
             yield x
             if step.kind == "norm":
                 x = self.normed(x, step.name, step.layer)
+            elif step.kind == "map":
+                x = linear(x, self.model.weights.W_map, self.model.weights.b_map)
             elif step.kind == "read":
                 read_by_mlp = x, step
             elif step.name == "mlp" and recompute_mlps:
@@ -118,6 +120,8 @@ def _steps(model, last):
     yield Step("write", "embed")
     if model.weights.ln_embed_w is not None:
         yield Step("norm", "ln_embed")
+    if model.weights.W_map is not None:
+        yield Step("map", "map")
     for w in model.layers:
         yield from _steps_of_layer(w, model.config)
     if model.config.pre_norm:

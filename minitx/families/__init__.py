@@ -7,6 +7,7 @@ from ..config import Config
 from ..files import one_line
 from ..labels import labels_of
 from . import (
+    albert,
     bart,
     bert,
     bloom,
@@ -52,6 +53,7 @@ FAMILIES = {  # model_type of a config.json -> family
     "camembert": roberta.FAMILY,
     "distilbert": distilbert.FAMILY,
     "electra": electra.FAMILY,
+    "albert": albert.FAMILY,
     "mpnet": mpnet.FAMILY,
     "gpt2": gpt2.FAMILY,
     "bart": bart.FAMILY,

@@ -15,7 +15,7 @@ def check_sizes(values):
             raise ValueError(f"{name} is {values[name]!r}; wanted a whole number of at least 1")
     if values["n_layers"] > MOST_LAYERS:
         raise ValueError(f"n_layers is {values['n_layers']}; wanted at most {MOST_LAYERS}")
-    for name in ("kv_heads", "d_kv"):
+    for name in ("kv_heads", "d_kv", "d_embed"):
         value = values.get(name, 0)
         if type(value) is not int or value < 0:
             raise ValueError(f"{name} is {value!r:.80}; wanted a whole number of at least 1")

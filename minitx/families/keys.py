@@ -13,8 +13,8 @@ FILE = Path(__file__).with_name("keys.json")
 INERT = {  # reason why a key changes no number here -> keys
     "dropout, which only training has": """
         activation_dropout attention_dropout attention_probs_dropout_prob attn_pdrop
-        classifier_dropout cls_dropout decoder_layerdrop drop_path_rate dropout dropout_rate
-        embed_dropout resid_dropout residual_dropout
+        classifier_dropout classifier_dropout_prob cls_dropout decoder_layerdrop drop_path_rate
+        dropout dropout_rate embed_dropout resid_dropout residual_dropout
         embd_pdrop embedding_dropout encoder_layerdrop hidden_dropout hidden_dropout_prob layerdrop
         mlp_dropout pooler_dropout qa_dropout resid_pdrop seq_classif_dropout
         summary_first_dropout summary_last_dropout""",

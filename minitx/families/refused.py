@@ -28,7 +28,6 @@ IMAGES = "it reads images, and a token has three positions"
 FUSED = "its matrices are fused in a different layout"
 NO_GATE = "its MLP has no gate"
 REFUSED = {
-    "albert": Refusal(f"{NARROW}, and all layers share one set of weights", "bert"),
     "apertus": Refusal("its activation is not supported, and its MLP has no gate", "llama"),
     "arcee": Refusal(NO_GATE, "llama"),
     "baichuan": Refusal(FUSED, "llama"),

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Model
-from ..checkpoint import axes_of, model_of, sizes_of
+from ..checkpoint import model_of
 from ..families import FAMILIES, from_hf
 from ..memory import keep_freed_memory
 from ..parameters import is_tied_output, owners, parameters, with_arrays
+from ..stored_shapes import axes_of, layer_prefix, sizes_of
 
 LAYOUTS = {  # model_type -> the reference library's class; what stands before names of its body
     "bert": ("BertForMaskedLM", "bert."),
@@ -112,7 +113,7 @@ def stack(family, config, prefix):
     tables = [(prefix, family.body, config)]
     for i in range(config.n_layers):
         table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
-        before = prefix + family.layer_prefix.format(i)
+        before = prefix + layer_prefix(family, config, i)
         tables += [(before, part, config) for part in (table, family.cross or {})]
     return tables
 

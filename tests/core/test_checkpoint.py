@@ -468,7 +468,7 @@ def test_a_header_that_lies(tmp_path, fields):
         (
             "gpt2-causal",
             dict(transformer__wpe__weight=lambda x: x[:5]),
-            r"'transformer.wpe.weight', read .*W_pos \[P D\], has shape \[5, 18\]; "
+            r"'transformer.wpe.weight', read .*W_pos \[P E\], has shape \[5, 18\]; "
             r"config.json makes it \[12, 18\]",
         ),
         (
@@ -500,7 +500,7 @@ def test_a_header_that_lies(tmp_path, fields):
         (
             "bert-masked",
             dict(bert__embeddings__token_type_embeddings__weight=lambda x: x[:1]),
-            r"W_type \[N D\].*\[1, 18\]",
+            r"W_type \[N E\].*\[1, 18\]",
         ),
         (
             "bert-sequence",

@@ -17,6 +17,7 @@ from minitx.circuits.texts import read_pairs
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "gpt_neox-sequential"]
 FAMILIES += ["bloom-residual", "qwen3-norms", "bert-masked", "mpnet-token", "modernbert-masked"]
+FAMILIES += ["albert-inner"]
 FAMILIES += ["bart-causal", "t5-gated", "marian-shared", "gpt2-sequence", "bert-sequence"]
 STEP = 1e-5  # of the way from corrupt to clean; measured: 6e-8 of the largest, where it bends
 

@@ -10,6 +10,7 @@ import minitx
 from minitx import circuits
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "bert-masked", "mpnet-masked"]
+FAMILIES += ["albert-inner"]
 FAMILIES += ["bart-causal", "t5-gated", "bert-question"]
 
 

@@ -16,6 +16,7 @@ from minitx.points import name_of, points
 LIMIT = 1e-12  # measured: 3e-14
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "gpt_neox-sequential"]
 FAMILIES += ["bloom-residual", "qwen3-norms", "bert-question", "mpnet-token", "modernbert-masked"]
+FAMILIES += ["albert-inner"]
 FAMILIES += ["bart-causal", "t5-gated", "marian-shared"]
 FROZEN = {"z", "cross_z", "enc_z"}
 MLPS = {"mlp_out", "enc_mlp_out"}

@@ -26,6 +26,7 @@ VARIANTS = [
     *("gpt_neo-window", "gemma-shared", "starcoder2-shared", "phi-norms", "smollm3-listed"),
     *("olmo-limited", "granite-shared"),
     *("bloom-three", "modernbert-masked", "gpt2-causal", "bert-masked", "mpnet-masked"),
+    "albert-inner",
     *("bart-causal", "t5-gated", "marian-separate"),
 ]
 

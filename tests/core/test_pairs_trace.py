@@ -81,6 +81,7 @@ def test_shapes_are_what_the_table_says(model):
         cfg = stack.config
         sizes[part] = {"1": 1, "B": 2, "T": T, "S": S, "H": cfg.n_heads, "d": cfg.d_head}
         sizes[part] |= {"G": cfg.n_kv, "D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
+        sizes[part]["E"] = cfg.d_model
     for key, x in trace.items():
         name = name_of(key)
         part = "enc_" * name.startswith("enc_") or "cross_" * name.startswith("cross_")

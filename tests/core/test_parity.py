@@ -131,7 +131,7 @@ def test_the_variants_asked_for_are_there():
     """Every family with and without head, activations, pad ids, scales, as the files say."""
     configs = [minitx.load(parity.GOLDEN / variant).config for variant in parity.VARIANTS]
     families = {"bert", "roberta", "xlm-roberta", "camembert", "distilbert", "gpt2", "bart", "t5"}
-    families |= {"electra", "mpnet", "deberta", "deberta-v2"}
+    families |= {"electra", "mpnet", "deberta", "deberta-v2", "albert"}
     with_head = {"marian", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "bloom"}
     families |= {"modernbert"}
     with_head |= {"opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3_text"}

@@ -76,7 +76,7 @@ def test_shapes_are_those_of_the_table_and_the_cost_is_exact(variant):
     cfg, tokens = model.config, tiny.ids(model, 2, 7)
     trace = minitx.run(model, tokens)
     sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "G": cfg.n_kv, "d": cfg.d_head}
-    sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
+    sizes |= {"D": cfg.d_model, "E": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
     sizes |= {"A": cfg.n_heads * cfg.d_head, "K": cfg.n_kv * cfg.d_head}
     if cfg.rotary:
         sizes["r"] = len(next(filter(None, cfg.rotary)).frequencies)

@@ -1,7 +1,7 @@
 """What is not computed is rejected by name: rotary parameters, and whole model types.
 
 golden/refused/configs.json holds the config.json that the reference library writes (5.23, those of
-pictures 5.24) for each of 105 model types that do not load, without values that say nothing of what
+pictures 5.24) for each of 104 model types that do not load, without values that say nothing of what
 is computed.
 """
 

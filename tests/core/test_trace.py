@@ -117,7 +117,7 @@ def test_shapes_are_what_the_table_says(model):
     tokens, valid = batch(model)
     sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "d": cfg.d_head}
     sizes["G"] = cfg.n_kv
-    sizes |= dict(D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    sizes |= dict(D=cfg.d_model, E=cfg.d_embed or cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
     if cfg.task_head:
         sizes["C"] = model.weights.W_U.shape[1]
     trace = minitx.run(model, tokens, valid=valid)

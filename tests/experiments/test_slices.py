@@ -13,7 +13,7 @@ from minitx.analysis.experiments import slices
 
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
 
-EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice"]
+EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice", "albert-masked"]
 
 
 @pytest.mark.parametrize("variant", EVERY)

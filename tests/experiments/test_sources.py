@@ -57,9 +57,10 @@ def test_the_terms_of_the_experiment_sum_to_the_scores(results):
         assert (total != 0).any()
 
 
-def test_word_and_position_of_layer_0_are_their_own_rows():
+@pytest.mark.parametrize("variant", ["bert-masked", "albert-masked"])
+def test_word_and_position_of_layer_0_are_their_own_rows(variant):
     """Layer 0 is exact: each part is what is lost without it, the norms' scales as they are."""
-    model = tiny.load("bert-masked")
+    model = tiny.load(variant)
     documents = [tiny.ids(model, 9, seed=i) for i in range(2)]
     placed = _sources_split.places(model, documents, stream.UNSAVED)
     names = _sources_split.SOURCES

@@ -1996,9 +1996,9 @@ BREAKS = [
     Break("an mBART is read as a BART", BART, '"normalize_before": False', '"normalize": False'),
     Break(
         "a BART classifier's size is that of the vocabulary",
-        CHECKPOINT,
-        'ours in ("W_U", "b_U") and of_classes(task_head)',
-        "False",
+        "minitx/stored_shapes.py",
+        "ours not in OF_HEAD or not of_classes(task_head)",
+        "True",
     ),
     Break(
         "the encoder of a classifier has a head",
@@ -6767,5 +6767,17 @@ BREAKS = [
         "minitx/longer.py",
         "turn.for_length(before) != turn.for_length(now)",
         "False",
+    ),
+    Break(
+        "all layers of an ALBERT have the first group's weights",
+        "minitx/families/albert.py",
+        "int(i / (runs / groups))",
+        "0",
+    ),
+    Break(
+        "the map of ALBERT's embeddings learns from their sum, not from its norm",
+        "minitx/backward.py",
+        "back.value('ln_embed')",
+        "added",
     ),
 ]

@@ -18,7 +18,7 @@ import tiny
 import minitx
 from minitx import threads
 from minitx.arrays import Layer, Weights
-from minitx.checkpoint import SHAPES
+from minitx.stored_shapes import SHAPES
 
 MIB = 1 << 20
 # norm after and before, without and with a T x T mask
@@ -29,7 +29,7 @@ def sized(variant, L=2, D=320, H=5, M=1024, V=1000, P=514):
     """A random float32 model in the form of a golden one; its layers share their weights."""
     golden = tiny.load(variant, np.float32)
     rng = np.random.default_rng(0)
-    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "M": M}
+    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "E": D, "M": M}
     sizes |= {"A": D, "K": D, "d": D // H}
 
     def drawn(part):

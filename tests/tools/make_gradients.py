@@ -21,6 +21,7 @@ import make_golden_distances
 import make_golden_pairs
 import make_golden_places
 import make_golden_recent
+import make_golden_shared
 import numpy as np
 import torch
 from safetensors.numpy import save_file
@@ -66,6 +67,7 @@ VARIANTS = [
     *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
     *(row[0] for row in make_golden_distances.VARIANTS if not row[0].endswith(NO_LOSS)),
     *(row[0] for row in make_golden_recent.VARIANTS if not row[0].endswith(NO_LOSS)),
+    *(row[0] for row in make_golden_shared.VARIANTS if not row[0].endswith((*NO_LOSS, "order"))),
 ]
 DECODERS = tuple(make_golden_decoders.HOOKS)
 PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside

@@ -72,7 +72,7 @@ def sized(model, n_ctx):
     """A model with a table of positions that reads n_ctx tokens."""
     cfg, table = model.config, np.random.default_rng(n_ctx)
     n_pos = cfg.offset + n_ctx
-    W_pos = table.normal(0, 0.3, (n_pos, cfg.d_model)).astype(np.float32)
+    W_pos = table.normal(0, 0.3, (n_pos, cfg.d_embed or cfg.d_model)).astype(np.float32)
     model = tiny.with_weights(model, W_pos=W_pos)
     return replace(model, config=replace(cfg, n_ctx=n_ctx, n_pos=n_pos))
 
@@ -183,12 +183,19 @@ CUT = {
     "vocabulary of 12": few_words,
 }
 BASES = {"gpt2": "gpt2-causal", "roberta": "roberta-masked"}
+NARROW = "albert-masked"  # embeddings
 
 
 def shapes():
     """Names of the odd shapes."""
     named = [f"{base}: {cut}" for base in BASES for cut in CUT]
-    return [*named, "two documents", "no tokenizer", "pictures and texts: texts"]
+    return [
+        *named,
+        "albert: 40 positions",
+        "two documents",
+        "no tokenizer",
+        "pictures and texts: texts",
+    ]
 
 
 def model(name):
@@ -198,6 +205,8 @@ def model(name):
     base, _, cut = name.partition(": ")
     if base in BASES:
         return CUT[cut](sized(golden(BASES[base]), 40))
+    if base == "albert":
+        return sized(golden(NARROW), 40)
     if base == "no tokenizer":
         return minitx.load(folders()["llama-grouped"])
     if base == "two documents":

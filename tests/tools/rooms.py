@@ -82,6 +82,7 @@ INSIDE = {
     "minitx.files": 1,
     "minitx.families": 1,
     "minitx.labels": 1,
+    "minitx.stored_shapes": 1,
     "minitx.checkpoint": 1,
     "minitx.finite": 1,
     "minitx.in_memory": 1,

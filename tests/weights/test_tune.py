@@ -58,7 +58,10 @@ def test_gradients_are_cut_together():
     assert abs(cut["a"][0] - 0.6) < 1e-6 and abs(cut["b"][0, 0] - 0.8) < 1e-6
 
 
-@pytest.mark.parametrize("variant", ["bert-masked", "gpt2-causal", "roberta-legacy", "bert-untied"])
+TUNED = ["bert-masked", "gpt2-causal", "roberta-legacy", "bert-untied", "albert-pretraining"]
+
+
+@pytest.mark.parametrize("variant", TUNED)
 def test_a_tuned_folder_loads_with_the_same_logits(variant, tmp_path):
     """Transposed matrices, fused thirds, tied embeddings that a file holds twice."""
     run, checkpoint = tuning.started(variant, np.float32, steps=2)

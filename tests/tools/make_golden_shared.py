@@ -1,0 +1,192 @@
+"""Makes the models of tests/golden whose layers share their weights: ALBERT.
+
+As make_golden.py, whose files and inputs are used here. A module runs once for each layer that has
+its weights, so that hooks take the layer's number from how many have run.
+"""
+
+import json
+import re
+import shutil
+import sys
+import zlib
+
+import make_golden as single
+import numpy as np
+import torch
+import transformers
+
+ALBERT = single.BERT | dict(hidden_size=12, intermediate_size=14, embedding_size=8)
+ALBERT |= dict(num_hidden_layers=3, classifier_dropout_prob=0.3)
+TWO = dict(num_hidden_groups=2, num_hidden_layers=5)
+ORDER = "AlbertForNextSentencePrediction"  # no class of the library: the second head alone
+# as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
+VARIANTS = [
+    ("albert-masked", "MaskedLM", {}, "", "types every"),
+    ("albert-bare", "Model", TWO | dict(hidden_act="gelu"), "F16", "pads"),
+    (
+        "albert-inner",
+        "MaskedLM",
+        dict(inner_group_num=2, num_hidden_layers=2, hidden_act="relu"),
+        "BF16 no-prefix",
+        "every mask",
+    ),
+    (
+        "albert-untied",
+        "MaskedLM",
+        dict(tie_word_embeddings=False, num_hidden_groups=3, num_attention_heads=2),
+        "shards",
+        "positions",
+    ),
+    ("albert-pretraining", "PreTraining", {}, "gamma decoder buffers hub-config", "types"),
+    ("albert-square", "MaskedLM", dict(embedding_size=12, layer_norm_eps=1e-3), "F16", "holes"),
+    ("albert-order", "PreTraining", dict(num_attention_heads=1), "order", "types"),
+    ("albert-sequence", "SequenceClassification", dict(num_labels=3), "BF16", "types"),
+    ("albert-token", "TokenClassification", TWO | dict(num_labels=4), "", "mask"),
+    ("albert-question", "QuestionAnswering", dict(num_attention_heads=6), "F16", "pads"),
+    ("albert-choice", "MultipleChoice", {}, "", "types"),
+]
+
+
+# --- files
+
+HUB = "embedding_size num_hidden_groups inner_group_num".split()
+
+
+def with_decoder(tensors, *_):
+    """The tied output matrix and its bias written out a second time, as in published files."""
+    words = tensors["albert.embeddings.word_embeddings.weight"]
+    bias = tensors["predictions.bias"]
+    return tensors | {
+        "predictions.decoder.weight": words.clone(),
+        "predictions.decoder.bias": bias.clone(),
+    }
+
+
+def with_order(tensors, config, _):
+    """The head for the order of two sentences, without that for words."""
+    config["architectures"] = [ORDER]
+    return {name: x for name, x in tensors.items() if not name.startswith("predictions")}
+
+
+DISK = single.DISK | {
+    "decoder": with_decoder,
+    "order": with_order,
+    "no-prefix": single.renamed(r"^albert\.", ""),
+}
+single.HUB_CONFIG += HUB
+
+
+# --- what the reference library computes
+
+HOOKS = {
+    "attention.query": "q",
+    "attention.key": "k",
+    "attention.value": "v",
+}
+MORE_HOOKS = {
+    "attention.dense": "attn_out",
+    "attention.LayerNorm": "ln1",
+    "ffn": "pre",
+    "ffn_output": "mlp_out",
+    "full_layer_layer_norm": "ln2",
+    "embeddings.word_embeddings": "embed",
+    "embeddings.position_embeddings": "pos_embed",
+    "embeddings.token_type_embeddings": "type_embed",
+    "embeddings.LayerNorm": "ln_embed",
+}
+
+
+def watch(model, every, seen):
+    """Hooks that file what passes through the modules in `seen` under names of points."""
+    n_heads = model.config.num_attention_heads
+
+    def file(name, module, args, out):
+        point = (HOOKS | MORE_HOOKS)[name]
+        ending = "" if name.startswith("embeddings.") else f".{seen['layer']}"
+        seen[point + ending] = single.heads(out, n_heads) if point in "qkv" else out[0]
+        if isinstance(module, torch.nn.LayerNorm):
+            x = args[0][0]
+            seen[f"{point}_mean{ending}"] = x.mean(-1)
+            scale = 1 / (x.var(-1, unbiased=False) + module.eps).sqrt()
+            seen[f"{point}_scale{ending}"] = scale
+        if point == "attn_out":
+            seen[f"z{ending}"] = single.heads(args[0], n_heads)
+        if point == "mlp_out":
+            seen[f"post{ending}"] = args[0][0]
+
+    def count(module, args):
+        seen["layer"] = seen.get("layer", -1) + 1
+
+    for name, module in model.named_modules():
+        if type(module).__name__ == "AlbertLayer":
+            module.register_forward_pre_hook(count)
+        own = re.sub(
+            r"^(albert\.)?(encoder\.albert_layer_groups\.\d+\.albert_layers\.\d+\.)?", "", name
+        )
+        if own in HOOKS or (every and own in MORE_HOOKS):
+            module.register_forward_hook(lambda m, args, out, own=own: file(own, m, args, out))
+
+
+@torch.no_grad()
+def reference(folder, cls, words, rng):
+    """{name: array} of every input and output, of the very files that minitx will read."""
+    settings = transformers.AutoConfig.from_pretrained(folder)
+    is_order = ORDER in settings.architectures
+    model, report = cls.from_pretrained(
+        folder, dtype="float64", attn_implementation="eager", output_loading_info=True
+    )
+    missing = [name for name in report["missing_keys"] if "pooler" not in name]
+    assert all(is_order and name.startswith("predictions") for name in missing), missing
+    seen, arrays = {}, {}
+    watch(model, "every" in words, seen)
+    for i, text in enumerate(single.inputs(model.config, words, rng)):
+        seen.clear()
+        arrays |= {f"{i}.{name}": value for name, value in text.items()}
+        outputs = single.run(model, text, seen)
+        if is_order:
+            given = torch.tensor(text["tokens"])[None], None, torch.tensor(text["types"])[None]
+            outputs["logits"] = model(*given).sop_logits[0]
+        del outputs["layer"]
+        arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
+    return arrays
+
+
+# --- folders
+
+
+def build(cls, changes, rng):
+    """A model of the library with every parameter random."""
+    config = cls.config_class(**ALBERT | changes)
+    config.architectures = [cls.__name__]
+    model = cls(config).eval()
+    for name, parameter in model.named_parameters():
+        values = single.draw(name, parameter.shape, config, rng)
+        parameter.data = torch.tensor(values, dtype=torch.float32)
+    return model
+
+
+def make(name, kind, changes, disk, words):
+    """One golden folder; its random numbers depend on its name alone."""
+    folder, rng = single.GOLDEN / name, np.random.default_rng(zlib.crc32(name.encode()))
+    cls = getattr(transformers, f"Albert{kind}" if kind == "Model" else f"AlbertFor{kind}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    single.save(build(cls, changes, rng), folder, disk, rng, DISK)
+    arrays = reference(folder, cls, words.split(), rng)
+    print(name, *single.check(name, arrays))
+    single.save_arrays(arrays, folder / "reference.safetensors")
+
+
+def main():
+    """Make every variant anew, or those whose names begin with what is given."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    for row in VARIANTS:
+        if row[0].startswith(tuple(sys.argv[1:] or [""])):
+            make(*row)
+    path = single.GOLDEN / "versions-shared.json"
+    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
