@@ -3,8 +3,10 @@
 TransformerLens has heads behind tokens, [B T H d], and its scales are what a norm divides by, ours
 what it multiplies by. A hook means what it does in version 4 in a model of GPT-2's kind. In its
 rotary models `hook_q` and `q.hook_out` are before the turn, here `q_in`; so is what comes out of
-transformers' `q_proj`. With a gated MLP `mlp.in.hook_out` is here `pre_linear`. In BERT, whose
-norms come last, attention reads `resid_pre`, the MLP `ln1`, and a norm's `hook_in` has no point.
+transformers' `q_proj`. With a gated MLP `mlp.in.hook_out` is here `pre_linear`. In BERT and BART,
+whose norms come last, attention reads `resid_pre`, the MLP `ln1`, and a norm's `hook_in` has no
+point. A hook of an encoder-decoder means what it does in T5; in BART TransformerLens calls the
+encoder's embeddings `embed`, `pos_embed` and `embed_ln`, here `enc_embed` and so on.
 
 Order: the tables, in which N is a layer; the point of a name; the names of a point.
 """
@@ -116,6 +118,35 @@ NAMED = {
     "block.hook_resid_post": "resid_post",
     "ln_final.hook_scale": "ln_final_scale",
 }
+# of encoder-decoders, whose other hooks are those of one stack behind "encoder_" and "decoder_"
+OF_TWO = """
+decoder_embed            -            embed
+decoder_pos_embed        -            pos_embed
+decoder_embed_ln         -            ln_embed
+decoder_block.cross_attn ln_cross     cross_out
+decoder_block.cross_attn.q ln_cross   cross_q
+decoder_block.cross_attn.k enc_ln_final cross_k
+decoder_block.cross_attn.v enc_ln_final cross_v
+decoder_block.cross_attn.o cross_z    cross_out
+decoder_block.ln2        resid_mid    ln_cross
+decoder_block.ln3        resid_cross  ln2
+encoder_ln_final         -            enc_ln_final
+decoder_ln_final         -            ln_final
+"""
+NAMED_OF_TWO = {
+    "decoder_embed_ln.hook_scale": "ln_embed_scale",
+    "decoder_block.hook_cross_attn_out": "cross_out",
+    "decoder_block.hook_resid_mid2": "resid_cross",
+    "decoder_block.ln2.hook_scale": "ln_cross_scale",
+    "decoder_block.ln3.hook_scale": "ln2_scale",
+    "encoder_ln_final.hook_scale": "enc_ln_final_scale",
+    "decoder_ln_final.hook_scale": "ln_final_scale",
+} | {
+    f"decoder_block.cross_attn.hook_{x}": f"cross_{x.removeprefix('attn_')}"
+    for x in ("q", "k", "v", "attn_scores", "pattern", "z")
+}
+LAST = {"ln_final.hook_in": "resid_post", "decoder_ln_final.hook_in": "resid_post"}
+LAST["encoder_ln_final.hook_in"] = "enc_resid_post"
 # what has no point, and what comes closest; by the end of the name
 LACKING = {
     "rotary_emb.hook_in": "an input of the rotary embedding, 'pos_angle' is its result",
@@ -130,12 +161,23 @@ LACKING = {
 
 def _hooks():
     """{name of a hook: point}; a layer's begin with "blocks.N."."""
+    hooks = _ports(PORTS) | NAMED
+    for name, point in tuple(hooks.items()):
+        if name.startswith("block.") and f"enc_{point}" in POINTS:
+            hooks[f"encoder_{name}"] = f"enc_{point}"
+            hooks[f"decoder_{name.replace('.attn.', '.self_attn.')}"] = point
+    hooks |= _ports(OF_TWO) | NAMED_OF_TWO
+    hooks = {name: point for name, point in hooks.items() if point != "-"}
+    return {re.sub(r"block\.", "blocks.N.", name, count=1): point for name, point in hooks.items()}
+
+
+def _ports(table):
+    """{name of a hook: point} of lines "module, what goes in, what comes out"."""
     hooks = {}
-    for line in PORTS.split("\n")[1:-1]:
+    for line in table.split("\n")[1:-1]:
         module, into, out = line.split()
         hooks[f"{module}.hook_in"], hooks[f"{module}.hook_out"] = into, out
-    hooks = {name: point for name, point in (hooks | NAMED).items() if point != "-"}
-    return {re.sub("^block\\.", "blocks.N.", name): point for name, point in hooks.items()}
+    return hooks
 
 
 HOOKS = _hooks()
@@ -153,12 +195,13 @@ def point_of(name: str) -> Key:
     >>> point_of("bert.encoder.layer.3.attention.self.query")
     ('q', 3)
     """
-    if name == "ln_final.hook_in":
-        return "resid_post", -1  # as lists count: of the last layer
-    hook = re.sub(r"^blocks\.\d+\.", "blocks.N.", name)
+    if name in LAST:
+        return LAST[name], -1  # as lists count: of the last layer
+    hook = re.sub(r"^((?:en|de)coder_)?blocks\.\d+\.", r"\1blocks.N.", name)
     if hook in HOOKS:
-        layer = [int(i) for i in re.findall(r"^blocks\.(\d+)", name)]
-        return (HOOKS[hook], *layer) if layer else HOOKS[hook]
+        point = HOOKS[hook]
+        layer = [int(i) for i in re.findall(r"blocks\.(\d+)", name)]
+        return (point, *layer) if layer and POINTS[point].per_layer else point
     _check_has_point(name)
     for module in MODULES:
         layer = layer_of(module, name)
@@ -175,8 +218,8 @@ def _check_has_point(name):
     """Raises ValueError for a hook of TransformerLens whose value is no point here."""
     for end, what in LACKING.items():
         if name.endswith(end):
-            norm = name.split(".")[-2:][0]
-            norm = {"embed_ln": "ln_embed", "q_norm": "ln_q", "k_norm": "ln_k"}.get(norm, norm)
+            hook = re.sub(r"blocks\.\d+\.", "blocks.N.", name).rpartition(".")[0]
+            norm = HOOKS.get(f"{hook}.hook_out", hook.rpartition(".")[2])
             raise ValueError(f"{name!r:.80} names no point: it is {what.format(norm=norm)}")
 
 
@@ -194,7 +237,7 @@ class Others(NamedTuple):
 
     >>> from minitx.names import others_of
     >>> others_of("pattern").hooks
-    ['blocks.N.attn.hook_pattern']
+    ['blocks.N.attn.hook_pattern', 'decoder_blocks.N.self_attn.hook_pattern']
     """
 
     hooks: list[str]  # of TransformerLens

@@ -6495,8 +6495,8 @@ BREAKS = [
     Break(
         "the layer of a hook is always 0",
         "minitx/names.py",
-        "(HOOKS[hook], *layer)",
-        "(HOOKS[hook], 0)",
+        "(point, *layer)",
+        "(point, 0)",
     ),
     Break(
         "a handout may have five pages",

@@ -1,6 +1,7 @@
-"""Write tests/golden/transformerlens.json: what a run of TransformerLens 4 on tiny-gpt2 names.
+"""Write tests/golden/transformerlens*.json: what a run of TransformerLens 4 names.
 
-Of each name two numbers of its value (`numbers`). Needs `pip install transformer-lens`, which
+Of tiny-gpt2, and in transformerlens-pairs.json of the golden model t5-relu. Of each name two
+numbers of its value (`numbers`). Needs `pip install transformer-lens`, which
 `make golden` does not: python tests/tools/make_golden_names.py
 """
 
@@ -10,8 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-FILE = Path(__file__).parents[1] / "golden" / "transformerlens.json"
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+FILE, PAIRS = GOLDEN / "transformerlens.json", GOLDEN / "transformerlens-pairs.json"
+PAIR = "t5-relu"
 IDS = [5, 6, 7, 8, 9, 300, 12]
+SOURCE, TARGET = [5, 6, 7, 8, 9], [0, 11, 12, 13]
 HIDDEN = 1e30  # from here on a score is of a key that is not seen
 
 
@@ -23,21 +28,28 @@ def numbers(x):
 
 
 def main():
-    """Write the file."""
+    """Write the files."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from importlib.metadata import version
 
+    packages = "transformer-lens", "transformers", "torch"
+    versions = {name: version(name) for name in packages}
+    write(FILE, ROOT / "weights" / "tiny-gpt2", versions, IDS)
+    write(PAIRS, GOLDEN / PAIR, versions, SOURCE, decoder_input=TARGET)
+
+
+def write(file, folder, versions, ids, **others):
+    """The two numbers of every name in a run of the model in a folder."""
     import torch
     from transformer_lens.model_bridge import TransformerBridge
 
-    folder = str(Path(__file__).parents[2] / "weights" / "tiny-gpt2")
-    bridge = TransformerBridge.boot_transformers(folder, device="cpu", dtype=torch.float32)
-    _, cache = bridge.run_with_cache(torch.tensor([IDS]))
+    bridge = TransformerBridge.boot_transformers(str(folder), device="cpu", dtype=torch.float32)
+    others = {name: torch.tensor([row]) for name, row in others.items()}
+    _, cache = bridge.run_with_cache(torch.tensor([ids]), **others)
     values = {name: numbers(x.detach().numpy()) for name, x in cache.items()}
-    packages = "transformer-lens", "transformers", "torch"
-    record = {"versions": {name: version(name) for name in packages}, "values": values}
+    record = {"versions": versions, "values": values}
     lines = json.dumps(record).replace("], ", "],\n").replace('"values": {', '"values": {\n')
-    FILE.write_text(lines + "\n", encoding="utf-8")
+    file.write_text(lines + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
