@@ -17,7 +17,7 @@ from minitx.weights import shapes
 from ..machine.language import filled, translated
 from ..maths import grid
 from ..measures import pictures
-from ..texts.formats import is_ids, sha256
+from ..texts.formats import is_ids, of, sha256
 from .records import Pictures, Points
 
 REACH = 3  # patches in each direction
@@ -73,6 +73,7 @@ def album(model, source, n, seed):
 
     Raises ValueError, before any work, for one that cannot be read.
     """
+    source = of(source).name
     if n == 0 and source != pictures.DRAWN:
         n = len(pictures.paths_of(Path(source)))
     sample = pictures.sample(model, source, n or 0, seed)
@@ -120,6 +121,7 @@ def check(name, source):
     """Raise ValueError for a source that is neither the sample nor a picture or a folder."""
     if is_ids(source):
         raise ValueError(f"{name} reads pictures, and --ids takes token ids; wanted --text FOLDER")
+    source = of(source).name
     if source != pictures.DRAWN and not Path(source).exists():
         text = f"{name} reads pictures: --text {source!r:.80} is no picture and no folder of them"
         raise ValueError(f"{text}; wanted one, or {pictures.DRAWN}")
@@ -127,6 +129,7 @@ def check(name, source):
 
 def described(source):
     """What a source is, for the key of a run: the sha256 of each file."""
+    source = of(source).name
     if source == pictures.DRAWN:
         return source
     return {path.name: sha256(path) for path in pictures.paths_of(Path(source))}
