@@ -33,6 +33,7 @@ def command(commands, name, function, description, *positionals, epilog=""):
 def of_experiment(command, experiment):
     """The flags of an experiment: its options, what it reads of an encoder-decoder, ids."""
     of_options(command, experiment)
+    of_pair(command, [experiment])
     if not sides.has_own(experiment):
         of_side(command)
     if experiment.reads_texts:
@@ -45,6 +46,7 @@ def of_experiments(command, experiments):
     for experiment in experiments:
         options = {option.name: option for option in experiment.options} | options
     _of_options(command, options.values())
+    of_pair(command, experiments)
     if sides.OPTION.name not in options:
         of_side(command)
     if any(experiment.reads_texts for experiment in experiments):
@@ -68,6 +70,16 @@ def _of_options(command, options):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=None, help=about, **how)
+
+
+def of_pair(command, experiments):
+    """The flag of a second text, and that of a text's column, where one of these reads a text."""
+    options = [option for experiment in experiments for option in experiment.options]
+    names = dict.fromkeys(f"--{option.flag}" for option in options if option.takes_pair)
+    if names:
+        of_second(command, of=", ".join(names))
+    if names and not any(experiment.reads_texts for experiment in experiments):
+        of_column(command)
 
 
 def of_side(command):
@@ -143,12 +155,25 @@ def own_options(experiment, arguments):
         raise ValueError(f"--others {given['others']} and {further[0]}: name models in one way")
     if further:
         given["others"] = ",".join(further)
-    for option in experiment.options:
-        if option.itself and given.get(option.name):
-            given[option.name] = inputs.text_of(given[option.name], f"--{option.flag}")
     if experiment.reads_texts:
         given |= of_text(arguments)
+    given |= texts_of(experiment, arguments, given)
     return experiment.checked(given, is_text=True)
+
+
+def texts_of(experiment, arguments, given):
+    """What is read for the options that are texts themselves, as a pair where --second is given."""
+    column = "" if experiment.reads_texts else getattr(arguments, "column", "")
+    texts = {}
+    for option in experiment.options:
+        if option.itself and given.get(option.name):
+            text = inputs.text_of(given[option.name], f"--{option.flag}", column)
+            second = arguments.second if option.takes_pair else None
+            texts[option.name] = inputs.with_second(text, second)
+    pairs = [option for option in experiment.options if option.takes_pair]
+    if pairs and arguments.second is not None and pairs[0].name not in texts:
+        raise ValueError(f"--second is read together with --{pairs[0].flag}, which is not given")
+    return texts
 
 
 def of_text(arguments):

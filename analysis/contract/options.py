@@ -24,7 +24,7 @@ import numpy as np
 
 from minitx.weights import stories
 
-from ..texts import formats
+from ..texts import formats, joined
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 ACCEPTED = {  # types that are taken for a kind: NumPy's numbers too, and paths for text
@@ -107,9 +107,11 @@ class Itself:
     """A text that is read as it is given; a command also takes a file of it, or -."""
 
     ways: str = ITSELF
+    or_pair: bool = True  # whether a tuple of two, which are read together, does as well
 
 
 Said = Annotated[str, Itself()]
+Target = Annotated[str, Itself(or_pair=False)]
 Pairs = Annotated[
     str,
     FilesOrPair(but=("names", "dates", *stories.KINDS)),
@@ -162,6 +164,11 @@ class Option:
         return (self.files or self.itself or Files()).ways
 
     @property
+    def takes_pair(self):
+        """Whether two texts that are read together may stand in place of one."""
+        return self.itself is not None and self.itself.or_pair
+
+    @property
     def wanted(self):
         """What it may be, in words."""
         if self.choices:
@@ -177,6 +184,9 @@ class Option:
         """
         if self.files is not None and isinstance(value, formats.Text):
             return value
+        if self.takes_pair and isinstance(value, tuple | list):  # of a JSON file a list
+            joined.check(tuple(value))
+            return tuple(value)
         if not _is_of_kind(value, self.kind):
             given = f"{value!r} ({type(value).__name__})"
             raise ValueError(f"{self.name} is {given}; wanted {self.wanted}")

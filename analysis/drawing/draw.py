@@ -326,6 +326,13 @@ def period_axis(axes, T):
     above.set_xlabel("period (tokens)")
 
 
+def border(axes, second, sides):
+    """A line where the second of two texts begins, across the axes of `sides`: x, y, or both."""
+    for side, line in (("x", axes.axvline), ("y", axes.axhline)):
+        if side in sides:
+            line(second - 0.5, color=ORANGE, linewidth=1)
+
+
 def label(piece):
     """A token's piece with its blanks visible."""
     return literal(piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")) or "∅"

@@ -17,7 +17,7 @@ from ..drawing import Part, Rows, When, draw, token_ticks
 from ..maths import profiles
 from ..measures import conditions, decoder_texts, heads
 from ..running.stream import UNSAVED
-from ..texts import corpus, formats
+from ..texts import corpus, formats, joined
 
 MOST = 6  # heads that a figure holds
 COLUMNS = 3  # of them side by side
@@ -34,7 +34,7 @@ def attention(
     tokens: options.Tokens = 0,
     side: Literal["auto", "encoder", "decoder", "cross"] = "auto",
     source: options.Said = corpus.SENTENCE,
-    target: options.Said = "",
+    target: options.Target = "",
     seed: options.Seed = 0,
 ):
     """Heat maps of the attention of a few heads.
@@ -44,12 +44,15 @@ def attention(
     show: how many of the document's first tokens to show
     side: part of an encoder-decoder to analyse: its encoder (auto), or the decoder's attention to
     its own tokens or (cross) to those of its source
-    source: the text that the encoder reads, with decoder and cross in place of --text
+    source: the text that the encoder reads, with decoder and cross in place of --text; a pair of
+    texts is read in its place by any model
     target: the decoder's output for it; without one, its own greedy output
     """
     if model.encoder is not None:
         measure = {"decoder": _of_decoder, "cross": _of_cross}[side]
         return measure(model, _said(model, source, target), head, show, seed)
+    if not isinstance(source, str):
+        return _of_pair(model, joined.encoding(model, source), head, show, seed)
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
     _check_number(pairs)
@@ -99,26 +102,38 @@ def _patterns(model, document, pairs):
     return np.array([trace["pattern", layer][0, head] for layer, head in pairs])
 
 
-# of an encoder-decoder
+# of a pair of texts, and of an encoder-decoder
+
+
+def _of_pair(model, text, head, show, seed):
+    """What a single stack looks at in two texts that it reads together."""
+    result = _of_pass(model, text, "ids", head, show, seed)
+    return result | {"second": text.second}
 
 
 def _of_decoder(model, said, head, show, seed):
     """What the decoder looks at of what it has said."""
-    T = len(said.inputs)
+    return _of_pass(model, said, "inputs", head, show, seed)
+
+
+def _of_pass(model, said, name, head, show, seed):
+    """What tokens look at of each other; name: the field of `said` that has them."""
+    ids = getattr(said, name)
+    T = len(ids)
     patterns = _all_patterns(model, said, "pattern")
     by_offset = profiles.mean_attention(profiles.profile(patterns), T)  # [L H R]
     pairs = _pairs(head, model, heads.auto(by_offset))
     best = [by_offset[pair].argmax() for pair in pairs]
     result = heads.named(pairs) | {"offset": profiles.offsets()[best]}
-    uniform = profiles.uniform(T, causal=True)
+    uniform = profiles.uniform(T, model.config.causal)
     result["at_offset_null"] = profiles.mean_attention(uniform, T)[best]
     edits = conditions.CONDITIONS["positions"].edits
     alone = _of_pairs(_all_patterns(model, said, "pattern", edits), pairs)
     result["at_offset_positions"] = _at_offsets(alone, best)
-    mixed = said._replace(inputs=_mixed(model, said.inputs, seed, first=1))
+    mixed = said._replace(**{name: _mixed(model, ids, seed, first=1)})
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
         drawn = _of_pairs(_all_patterns(model, of_side, "pattern"), pairs)
-        labels = corpus.labels(model, of_side.inputs[:show])
+        labels = corpus.labels(model, getattr(of_side, name)[:show])
         result[f"at_offset{suffix}"] = _at_offsets(drawn, best)
         result[f"pattern{suffix}"] = drawn[:, :show, :show]
         result[f"pieces{suffix}"] = np.array(labels)
@@ -144,7 +159,9 @@ def _of_cross(model, said, head, show, seed):
 def _said(model, source, target):
     """A source and what is said of it: the target, or the model's own greedy output."""
     for name, text in (("source", source), ("target", target or "-")):
-        formats.not_empty(text, f"--{name}")
+        for part in joined.parts(text):
+            formats.not_empty(part, f"--{name}")
+    source = joined.encoding(model.encoder, source).ids
     if target:
         return decoder_texts.forced(model, source, target)
     return decoder_texts.greedy(model, source)
@@ -152,7 +169,11 @@ def _said(model, source, target):
 
 def _all_patterns(model, said, point, edits=()):
     """Attention [L H T S] of all heads."""
-    return decoder_texts.traced(model, said, [point], edits=dict(edits)).stack(point)[:, 0]
+    if isinstance(said, joined.Joined):
+        trace = run_model(model, said.ids, [point], dict(edits), **said.options)
+    else:
+        trace = decoder_texts.traced(model, said, [point], edits=dict(edits))
+    return trace.stack(point)[:, 0]
 
 
 def _of_pairs(patterns, pairs):
@@ -243,7 +264,10 @@ def _draw_head(axes, r, i, suffix, darkest):
     axes.set_title(f"{heading}\n{weight} (uniform: {null:.3f})")
     pieces = r["pieces" + suffix]
     keys = r.get("source_pieces" + suffix, pieces)
-    return _draw_pattern(axes, r["pattern" + suffix][i], pieces, keys, darkest)
+    image = _draw_pattern(axes, r["pattern" + suffix][i], pieces, keys, darkest)
+    if not suffix and r.get("second", len(pieces)) < len(pieces):
+        draw.border(axes, r["second"], "xy")
+    return image
 
 
 def _draw_pattern(axes, pattern, queries, keys, darkest):

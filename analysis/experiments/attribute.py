@@ -23,7 +23,7 @@ from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import outputs
 from ..running.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, joined
 
 MOST = 0.5  # share from which one component is said to write most
 EXACT = 1e-3  # logits that the sum of all parts may lack
@@ -82,7 +82,7 @@ def attribute(
 class Given(NamedTuple):
     """What is asked: the logit of a target, or its difference to another's."""
 
-    text: object  # a text, or its ids; of an encoder-decoder the source
+    text: object  # a text, a list of one pair, or ids; of an encoder-decoder the source
     prefix: object  # what its decoder has said; None in a single stack
     target: object
     other: object  # None: nothing is taken off
@@ -126,7 +126,9 @@ def _check_drawn(table, named):
 def _asked(model, prompt, target, other, seed):
     """The text, what was said, the target or None, and the other token or None."""
     if prompt:
-        text, prefix = (prompt, None) if model.encoder is None else questions.said_of(prompt)
+        first, *second = joined.parts(prompt)
+        first, prefix = (first, None) if model.encoder is None else questions.said_of(first)
+        text = [(first, *second)] if second else first
         return text, prefix, target or None, other or None
     if target or other:
         raise ValueError(f"target is {target!r}, but there is no prompt; wanted a prompt, too")

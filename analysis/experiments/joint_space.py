@@ -20,7 +20,7 @@ from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary
 from ..running.stream import UNSAVED
-from ..texts import corpus, formats
+from ..texts import corpus, formats, joined
 from ..texts import words as of_words
 from . import _joint_space_note
 
@@ -77,40 +77,43 @@ def joint_space(
     the plane
     """
     settings = joint_fit.How(distance, scope, products, weighted, words)
-    ids, pieces = _encode(model, sentence, settings)
+    encoded, pieces = _encode(model, sentence, settings)
     if pairs == "auto":  # none for a model that looks only backward
         pairs = "" if model.config.causal else PAIRS.get(sentence, "")
-    marked = _parse_pairs(pairs, model, ids, pieces, settings)
+    marked = _parse_pairs(pairs, model, encoded, pieces, settings)
     reduce = embed_2d.method(method)
     options.within("top", top, 0, _count_pairs(len(pieces), model.config.causal))
     shown_heads = None if head == "auto" else names.parse(head, model.config)
     others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
 
-    fitted = joint_fit.fit(model, [ids, *others], settings, seed, run=run)
+    fitted = joint_fit.fit(model, [encoded, *others], settings, seed, run=run)
     shown_heads = shown_heads or joint_summary.by_gain(fitted["mrr"] - fitted["mrr_before"])
     shown = Shown(shown_heads, settings, fitted, reduce, seed)
     result = {name: x for name, x in fitted.items() if name not in NOT_SAVED}
     result |= joint_summary.summary(fitted)
     result |= {"distance": distance, "products": products, "method": method, "top": top}
     result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
-    tokens, meanings = _labels(model, ids, pieces, settings)
+    tokens, meanings = _labels(model, encoded, pieces, settings)
     result |= {"labels": np.array(tokens), "meanings": np.array(meanings, str)}
     result |= {"places": np.array(shown.heads), **names.named(shown.heads)}
     result["scale"] = np.array([fitted["c"][place] for place in shown.heads])
-    result |= _drawn(model, ids, others, shown, top, run)
+    result |= _drawn(model, encoded, others, shown, top, run)
     if note:
         turns = joint_fit.turns(seed, (*fitted["c"].shape, model.config.d_head))
-        result |= _joint_space_note.of_sentence(joint_fit.layers(model, ids, settings), turns)
-    return result | _pair_results(model, ids, marked, shown)
+        layers = joint_fit.layers(model, encoded, settings)
+        result |= _joint_space_note.of_sentence(layers, turns)
+    return result | _pair_results(model, encoded, marked, shown)
 
 
 def _encode(model, sentence, settings):
-    """Token ids of the sentence, and the pieces or words in it.
+    """The sentence, or pair, as a Joined, and the pieces or words in it.
 
     Raises ValueError for fewer than two of them, or for more tokens than the model reads.
     """
-    formats.valid(sentence, "--sentence")
-    ids = model.tokenizer.encode(sentence)
+    for part in joined.parts(sentence):
+        formats.valid(part, "--sentence")
+    encoded = joined.encoding(model, sentence)
+    ids = encoded.ids
     if len(ids) > model.config.n_ctx:
         raise ValueError(
             f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}"
@@ -118,7 +121,7 @@ def _encode(model, sentence, settings):
     pieces = model.tokenizer.pieces(ids)
     unit = "token"
     if settings.words:
-        _, pieces = _words(model, ids)
+        _, pieces = _words(model, encoded)
         unit = "word"
     n = len(pieces) - sum(map(len, corpus.specials(model)))
     if n < 2:
@@ -126,24 +129,24 @@ def _encode(model, sentence, settings):
         raise ValueError(
             f"--sentence {sentence!r} has {n} {unit}{plural}, special ones not counted; wanted 2"
         )
-    return ids, pieces
+    return encoded, pieces
 
 
-def _words(model, ids):
+def _words(model, encoded):
     """The word that each token belongs to [T], and the texts of all words."""
-    decode = model.tokenizer.decode
-    word = of_words.numbers(ids, decode)
+    ids, decode = encoded.ids, model.tokenizer.decode
+    word = of_words.numbers(ids, decode, encoded.second)
     return word, of_words.names(ids, word, decode, model.tokenizer.pieces(ids))
 
 
-def _labels(model, ids, pieces, settings):
+def _labels(model, encoded, pieces, settings):
     """A label for each token: its word, or of a word in pieces its start and a number, 'cap₂'.
 
     Second: what the short ones stand for, as 'cap = capybara = c + ap + y + b + ar + a'.
     """
     if settings.words:
         return pieces, []
-    word, texts = _words(model, ids)
+    word, texts = _words(model, encoded)
     split = [w for w, n in enumerate(np.bincount(word)) if n > 1]
     starts = _starts([texts[w] for w in split])
     tokens, meanings = [texts[w] for w in word], []
@@ -151,8 +154,8 @@ def _labels(model, ids, pieces, settings):
         places = np.flatnonzero(word == w).tolist()
         for number, place in enumerate(places, 1):
             tokens[place] = start + str(number).translate(SUBSCRIPT)
-        joined = " + ".join(pieces[place].strip() for place in places)
-        meanings.append(f"{start} = {texts[w]} = {joined}")
+        parts = " + ".join(pieces[place].strip() for place in places)
+        meanings.append(f"{start} = {texts[w]} = {parts}")
     return tokens, meanings
 
 
@@ -165,12 +168,12 @@ def _starts(texts):
     return texts
 
 
-def _parse_pairs(pairs, model, ids, pieces, settings):
+def _parse_pairs(pairs, model, encoded, pieces, settings):
     """'brown:capybara' -> query and key of every pair of their pieces [M 2].
 
     Raises ValueError for what is not in the sentence, or if no query sees its key.
     """
-    word, texts = _words(model, ids)
+    word, texts = _words(model, encoded)
     if not settings.words:
         texts = [texts[i] for i in word]  # of every piece, the word that it belongs to
     numbers = []
@@ -221,9 +224,9 @@ class Shown(NamedTuple):
         return np.array([[x[head] for x in pair] for pair in pairs])
 
 
-def _drawn(model, ids, others, shown, top, run):
+def _drawn(model, encoded, others, shown, top, run):
     """Products, distances, attention, places in the plane and lines of the heads drawn."""
-    layers = joint_fit.layers(model, ids, shown.settings)
+    layers = joint_fit.layers(model, encoded, shown.settings)
     records = [_head(layers[layer], head, shown, top) for layer, head in shown.heads]
     result = stats.stacked(records)
     result["seen"] = layers[0].seen
@@ -300,7 +303,7 @@ def _near(layers, shown, q, k):
     return {"near_drawn": np.array(near).T, "near_chance": np.mean(chance)}
 
 
-def _pair_results(model, ids, pairs, shown):
+def _pair_results(model, encoded, pairs, shown):
     """Ranks by distance of the pairs in every head [L 2 stages H M], and the same of all pairs."""
     if not len(pairs):
         return {}
@@ -314,7 +317,7 @@ def _pair_results(model, ids, pairs, shown):
         record["attention"] = layer.pattern[:, *places]
         return record
 
-    records = joint_fit.map_layers(model, ids, use, shown.settings)
+    records = joint_fit.map_layers(model, encoded, use, shown.settings)
     seen, ranks = records["seen"][0], records["ranks"]
     nearer = records["nearer"].sum(axis=0) / shown.fitted["c"].size
     see = seen[places]  # [M]

@@ -22,7 +22,7 @@ from ..machine.language import filled, label, translated
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables
 from ..running.stream import UNSAVED
-from ..texts import corpus, formats
+from ..texts import corpus, formats, joined
 
 SEARCH = 3  # every third document is for the search, the others are for the report
 GAPS = 8  # the search hides at most one in so many tokens of a masked model, as in its training
@@ -76,8 +76,8 @@ def mask_positions(
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
-    tokens_shown = texts.first() if formats.is_ids(text) else _encode(model, sentence)
-    result = _pictures(model, tokens_shown[:SHOWN], plan)
+    shown = joined.of(texts.first()) if formats.is_ids(text) else _encode(model, sentence)
+    result = _pictures(model, shown.cut(SHOWN), plan)
 
     searched, reported = _split(texts, evaluations)
     best, search = _sought(model, searched, plan, evaluations, every, run)
@@ -175,26 +175,26 @@ def _split(texts, evaluations):
 
 
 def _encode(model, sentence):
-    """The tokens of the sentence; raises ValueError if it has fewer than two."""
-    tokens = model.tokenizer.encode(sentence)
-    if len(tokens) < 2:
-        raise ValueError(f"--sentence {sentence!r} has {len(tokens)} tokens; wanted 2 or more")
-    return tokens
+    """The sentence, or pair, as a Joined; raises ValueError if it has fewer than two tokens."""
+    text = joined.encoding(model, sentence)
+    if len(text.ids) < 2:
+        raise ValueError(f"--sentence {sentence!r} has {len(text.ids)} tokens; wanted 2 or more")
+    return text
 
 
-def _pictures(model, tokens, plan):
+def _pictures(model, text, plan):
     """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
-    mask = masks.build_mask(plan.shown, len(tokens), model.config.n_heads, model.config.causal)
+    mask = masks.build_mask(plan.shown, len(text.ids), model.config.n_heads, model.config.causal)
     unmasked = mask_tap.condition(positions=plan.positions)
     masked = [mask_tap.condition(plan.shown, name, plan.positions) for name in plan.meanings]
     result = {"mask": mask.mean(axis=0), "meanings": plan.meanings}
-    result["pieces"] = corpus.labels(model, tokens)
-    result["unmasked"] = _attention(model, tokens, unmasked)
-    result["effective"] = np.array([_attention(model, tokens, condition) for condition in masked])
+    result["pieces"] = corpus.labels(model, text.ids)
+    result["unmasked"] = _attention(model, text, unmasked)
+    result["effective"] = np.array([_attention(model, text, condition) for condition in masked])
     return result
 
 
-def _attention(model, tokens, condition):
+def _attention(model, text, condition):
     """What layer 0 multiplies values by under a condition, mean over heads [F F].
 
     The input of layer 0 is the same under all masks.
@@ -208,7 +208,7 @@ def _attention(model, tokens, condition):
             patterns.append(x[0].mean(axis=0))
         return x
 
-    forward(model, tokens, hook=hook)
+    forward(model, text.ids, hook=hook, **text.options)
     return patterns[0]
 
 

@@ -19,7 +19,7 @@ from ..contract import NATS, Asks, Below, Every, Of, Without, options, register
 from ..drawing import When, draw, token_ticks
 from ..measures import losses, position_tables
 from ..running.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, joined
 
 SAID = 40  # places, at most, whose guesses the sentence says
 
@@ -40,7 +40,8 @@ def predict(
     """
     position_tables.check_head(model, "predict")
     guess = _masked if model.config.task_head == "masked" else _causal
-    tokens, places, logp, known = guess(model, sentence)
+    encoded, places, logp, known = guess(model, sentence)
+    tokens = encoded.ids
     frequency = frequencies(model, text)
     best = np.argsort(-logp, axis=1, kind="stable")[:, :guesses]
     pieces = model.tokenizer.pieces
@@ -50,6 +51,8 @@ def predict(
     result["probability"] = np.exp(np.take_along_axis(logp, best, axis=1))
     result["certainty"] = np.exp(logp.max(axis=1)).mean()
     result["certainty_null"] = frequency.max()
+    if encoded.second is not None:
+        result["second"] = np.searchsorted(places, encoded.second)
     if known:
         result |= _scores(tokens[places], logp, best, frequency)
     return result
@@ -58,7 +61,7 @@ def predict(
 class Guesses(NamedTuple):
     """What a model expects at some places of a text."""
 
-    tokens: np.ndarray  # [T]
+    text: joined.Joined
     places: np.ndarray  # [n]
     logp: np.ndarray  # [n V] log-probabilities
     known: bool  # whether the true tokens stand in the text
@@ -69,36 +72,45 @@ def _masked(model, sentence):
     mask = losses.mask_token(model.tokenizer)
     [piece] = model.tokenizer.pieces([mask])
     spellings = "|".join(map(re.escape, losses.MASKS))
-    tokens = model.tokenizer.encode(re.sub(spellings, piece, sentence))
-    before, after = corpus.specials(model)
-    places = np.flatnonzero(tokens == mask)
+    parts = [re.sub(spellings, piece, part) for part in joined.parts(sentence)]
+    text = joined.encoding(model, parts[0] if len(parts) == 1 else tuple(parts))
+    places = np.flatnonzero(text.ids == mask)
     known = not len(places)
     if known:
-        places = np.arange(len(before), len(tokens) - len(after))
+        places = _ordinary(model, text)
     _check_places(places, sentence)
-    logp = np.array([_logp_at(model, tokens, place, mask) for place in places])
-    return Guesses(tokens, places, logp, known)
+    logp = np.array([_logp_at(model, text, place, mask) for place in places])
+    return Guesses(text, places, logp, known)
 
 
-def _logp_at(model, tokens, place, mask):
+def _ordinary(model, text):
+    """Where tokens of the text, or of one of two texts, are: all but those that are added."""
+    if text.sequences is not None:
+        return np.flatnonzero(text.sequences >= 0)
+    before, after = corpus.specials(model)
+    return np.arange(len(before), len(text.ids) - len(after))
+
+
+def _logp_at(model, text, place, mask):
     """Log-probabilities [V] of what stands at one place when it is hidden."""
-    tokens = tokens.copy()
+    tokens = text.ids.copy()
     tokens[place] = mask
-    features = forward(model, tokens)[:, [place]]
+    features = forward(model, tokens, **text.options)[:, [place]]
     return scipy.special.log_softmax(logits(model, features)[0, 0].astype(np.float64))
 
 
 def _causal(model, sentence):
     """Guesses of a causal LM for every token but the first, given those before it."""
-    if any(mask in sentence for mask in losses.MASKS):
+    if any(mask in part for part in joined.parts(sentence) for mask in losses.MASKS):
         raise ValueError(
             f"{sentence!r} has a mask, but a causal model predicts only the next token"
         )
-    tokens = model.tokenizer.encode(sentence)
-    places = np.arange(1, len(tokens))
+    text = joined.encoding(model, sentence)
+    places = np.arange(1, len(text.ids))
     _check_places(places, sentence)
-    scores = logits(model, forward(model, tokens))[0, :-1].astype(np.float64)
-    return Guesses(tokens, places, scipy.special.log_softmax(scores, axis=1), known=True)
+    x = forward(model, text.ids, **text.options)
+    scores = logits(model, x)[0, :-1].astype(np.float64)
+    return Guesses(text, places, scipy.special.log_softmax(scores, axis=1), known=True)
 
 
 def _check_places(places, sentence):
@@ -167,6 +179,8 @@ def plot(r):
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    if "second" in r:
+        draw.border(axes, r["second"], "y")
     if "truth_probability" in r:
         axes.axvline(1.5, color="black", linewidth=1)
     figure.colorbar(image, ax=axes, fraction=0.04, label="probability")

@@ -24,7 +24,7 @@ from ..drawing import When, draw
 from ..machine.language import filled, label
 from ..measures import decoder_texts
 from ..running.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, joined
 
 COLUMNS = BEFORE, LAYER, AFTER = "before the layers", "in layer 0", "after the layers"
 STACKS = SOURCE, TARGET = "encoder, ", "decoder, "  # of an encoder-decoder; "" is a single stack
@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
 
 def shapes(
-    model, run=UNSAVED, *, sentence: options.Said = corpus.SENTENCE, target: options.Said = ""
+    model, run=UNSAVED, *, sentence: options.Said = corpus.SENTENCE, target: options.Target = ""
 ):
     """The shape at every arrow of one pass of a sentence.
 
@@ -106,15 +106,16 @@ def shapes(
     if target:
         kind = model.config.model_type
         raise NotApplicable(f"--target is {target!r}, but this model ({kind}) has a single stack")
-    tokens = _tokens(model, sentence)
-    trace = run_model(model, tokens)
+    text = _encode(model, sentence)
+    tokens = text.ids
+    trace = run_model(model, tokens, **text.options)
     steps = _of_text(model, "", sentence, tokens) + _of_trace(model, trace, "")
     return _result(model, tokens, trace, steps) | {"vectors": _fewest(trace, STREAM)}
 
 
 def _of_two(model, source, target):
     """The same of an encoder-decoder: the source's steps, then the target's."""
-    tokens = _tokens(model.encoder, source)
+    tokens = _encode(model.encoder, source).ids
     said = _said(model, source, tokens, target)
     text = target or model.tokenizer.decode(said.outputs)
     trace = run_model(model, said.inputs, source=tokens)
@@ -130,12 +131,12 @@ def _of_two(model, source, target):
     return result
 
 
-def _tokens(model, sentence):
-    """Ids [T] of a sentence; raises ValueError if it has none."""
-    tokens = model.tokenizer.encode(sentence)
-    if not len(tokens):
+def _encode(model, sentence):
+    """A sentence, or a pair, as a Joined; raises ValueError if it has no tokens."""
+    text = joined.encoding(model, sentence)
+    if not len(text.ids):
         raise ValueError(f"--sentence {sentence!r} has no tokens")
-    return tokens
+    return text
 
 
 def _said(model, source, tokens, target):
@@ -177,7 +178,7 @@ def _of_text(model, stack, sentence, tokens, inputs=None):
     letter = "S" if stack == SOURCE else "T"
     T, V = len(tokens), model.config.n_vocab
     what = "what is said" if stack == TARGET else "what was typed"
-    steps = [("text", "characters", (len(sentence),), what)]
+    steps = [("text", "characters", (sum(map(len, joined.parts(sentence))),), what)]
     steps.append(("pieces", letter, (T,), _first_pieces(model, tokens)))
     steps.append(("ids", letter, (T,), " ".join(map(str, tokens[:SHOWN])) + " …"))
     if inputs is not None:

@@ -12,11 +12,13 @@ import numpy as np
 import minitx
 from minitx import circuits
 from minitx.circuits.measure import mask_id, with_places
+from minitx.inputs import Batch
 from minitx.kernels import softmax_
 from minitx.labels import predicted
 
 from ..measures import outputs
 from ..pages.packing import TINY
+from ..texts import joined
 
 POINTS = {  # part of the page: what is patched, by head and by place
     "": {"heads": "z", "stream": "resid_pre"},
@@ -35,19 +37,25 @@ class Asked(NamedTuple):
     first: int | None = None  # the likeliest of both texts, if they have the same
     place: int | None = None  # where they are guessed; None: the last place, or of a whole text
     prefix: list | None = None  # what the decoder of an encoder-decoder has read
+    types: np.ndarray | None = None  # [T] token types of pairs; None: those of a single text
+
+    @property
+    def sides(self):
+        """The texts as `circuits.patch` takes them."""
+        types = None if self.types is None else self.types[None]
+        return [Batch(ids[None], np.ones((1, len(ids)), bool), types) for ids in self.texts]
 
 
 def between(runs, request, other, check=lambda: None):
     """Effects of patches between the text of a request and another, ready for JSON.
 
+    Of a pair the other text stands in place of the first, and both are read with the second.
     check: called between stages; it raises an error if nobody waits any more. Raises ValueError for
     texts that do not align, or whose guesses are the same.
     """
     model = runs.models[request.model]
     if model.config.picture is not None:
         raise ValueError("patches are between two texts; this model reads pictures")
-    if request.second is not None:
-        raise ValueError("patches are between two single texts; this page reads a pair as one")
     first = replace(request.as_is, target=None)
     second = replace(first, text=other)
     second.check(runs.names)
@@ -73,15 +81,16 @@ def _asked(model, first, second):
     place = None
     if model.config.task_head == "masked":
         place = _masked(model, texts)
-    p = [_probabilities(model, ids, place) for ids in texts]
+    types = joined.of(first.said).types
+    p = [_probabilities(model, ids, place, types) for ids in texts]
     best = [int(x.argmax()) for x in p]
     if best[0] != best[1]:
-        return Asked(texts, tuple(best), None, place)
+        return Asked(texts, tuple(best), None, place, types=types)
     guesses = _telling(p[0], p[1]), _telling(p[1], p[0])
     if None in guesses:
         (piece,) = _named(model, best[:1])
         raise ValueError(f"both texts have the same prediction {piece!r}, and no other differs")
-    return Asked(texts, guesses, best[0], place)
+    return Asked(texts, guesses, best[0], place, types=types)
 
 
 def _check_length(texts):
@@ -108,9 +117,9 @@ def _masked(model, texts):
     return first
 
 
-def _probabilities(model, ids, place):  # -> [V]
+def _probabilities(model, ids, place, types):  # -> [V]
     """Of every token, or class, where the texts are asked."""
-    y = with_places(minitx.run(model, ids, "logits")["logits"])[0]
+    y = with_places(minitx.run(model, ids, "logits", types=types)["logits"])[0]
     y = y[-1] if place is None else y[place]  # of a class there is one row
     return softmax_(y.astype(np.float64) - y.max())
 
@@ -146,11 +155,10 @@ def _effects(model, asked, point):
 
     The null of a place is what an unrelated text does there, that of a head the most that any does.
     """
-    sides = [ids[None] for ids in asked.texts]
     given = {"place": asked.place}
     if asked.prefix is not None:
         given = {"prefix": [asked.prefix]}
-    effects = circuits.patch(model, *sides, asked.guesses, point, **given)
+    effects = circuits.patch(model, *asked.sides, asked.guesses, point, **given)
     is_by_head = point.endswith("z")
     shown = {"differences": [float(effects.clean[0]), float(effects.corrupt[0])]}
     shown["into_second"] = _way(effects.effects, abs(effects.null), is_by_head)

@@ -18,7 +18,7 @@ from minitx.model import CROSS
 
 from ..maths import joint, stats
 from ..running import stream
-from ..texts import corpus, words
+from ..texts import corpus, joined, words
 from . import inputs
 
 LONGEST = 64  # tokens of a document unless asked otherwise
@@ -101,7 +101,10 @@ def map_layers(model, document, use, settings):
     an encoder-decoder says of a source (decoder_texts.py).
     """
     inputs.check_uncapped(model)
-    word = words.numbers(document, model.tokenizer.decode) if settings.words else None
+    text = joined.of(getattr(document, "inputs", document))  # of two texts with their types
+    word = None
+    if settings.words:
+        word = words.numbers(text.ids, model.tokenizer.decode, text.second)
     prefix = CROSS if settings.cross else ""
     results, kept = [], {}
 
@@ -113,7 +116,7 @@ def map_layers(model, document, use, settings):
         return x
 
     source = getattr(document, "source", None)
-    forward(model, getattr(document, "inputs", document), source=source, hook=tap)
+    forward(model, text.ids, source=source, hook=tap, **text.options)
     return stats.stacked(results)
 
 

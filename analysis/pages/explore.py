@@ -300,9 +300,7 @@ def _labelled(model, tokens, words=False, second=None):
     pieces = tokenizer.pieces(tokens)
     if not words:
         return np.arange(len(tokens)), pieces
-    word = of_words.numbers(tokens, tokenizer.decode)
-    if second:  # a text's last word does not go on in the other
-        word[second:] = word[second - 1] + 1 + of_words.numbers(tokens[second:], tokenizer.decode)
+    word = of_words.numbers(tokens, tokenizer.decode, second)
     return word, of_words.names(tokens, word, tokenizer.decode, pieces)
 
 

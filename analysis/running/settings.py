@@ -18,7 +18,7 @@ from minitx.finite import named_arrays
 from minitx.weights import local
 
 from ..machine.files import as_json
-from ..texts import formats
+from ..texts import formats, joined
 
 LISTED = {"bundled": weights.bundled, "zoo": weights.zoo}  # names of several models
 
@@ -31,10 +31,11 @@ def of_run(experiment, model, name, options):
     """
     formats.valid(str(name), "MODEL")
     for option, value in options.items():
-        given = value.name if isinstance(value, formats.Text) else str(value)
-        formats.valid(given, f"--{option}")
-        if option in ("text", "sentence"):
-            formats.not_empty(given, f"--{option}")
+        given = value.name if isinstance(value, formats.Text) else value
+        for part in joined.parts(given) if isinstance(given, str | tuple) else ():
+            formats.valid(part, f"--{option}")
+            if option in ("text", "sentence"):
+                formats.not_empty(part, f"--{option}")
     values = {option.name: option.default for option in experiment.options} | options
     stated = {"experiment": experiment.name, "model": str(name)}
     stated |= origin(model)

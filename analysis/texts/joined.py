@@ -25,6 +25,10 @@ class Joined(NamedTuple):
         """The further keyword of `minitx.run`."""
         return {} if self.types is None else {"types": self.types}
 
+    def cut(self, n):
+        """Its first n tokens."""
+        return Joined(*(None if x is None else x[:n] for x in self))
+
 
 def check(text):
     """Raise ValueError for what is neither a text nor a pair of texts."""
@@ -39,6 +43,11 @@ def check(text):
 def of(tokens):
     """Ids [T], or a Joined, as a Joined."""
     return tokens if isinstance(tokens, Joined) else Joined(tokens)
+
+
+def encoding(model, text):
+    """A text, or a pair, as a Joined."""
+    return of(encode(model, text))
 
 
 def encode(model, text):

@@ -11,11 +11,15 @@ import numpy as np
 PART = "\N{REPLACEMENT CHARACTER}"  # what a piece of a character decodes to
 
 
-def numbers(ids, decode):
+def numbers(ids, decode, second=None):
     """The number of the word that each token belongs to, from 0: [T] -> [T].
 
-    decode(ids) gives a text without special tokens.
+    decode(ids) gives a text without special tokens. second: where a second text begins, which a
+    word of the first does not go on into.
     """
+    if second:
+        first = numbers(ids[:second], decode)
+        return np.append(first, first[-1] + 1 + numbers(ids[second:], decode))
     by_token = []
     word = []  # the ids of the current word
     number = -1

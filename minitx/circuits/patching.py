@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Model
-from ..inputs import Ids
+from ..inputs import Batch, Ids
 from ..points import Key, expand, name_of, points
 from .effects import Effects, Patched, partners, random_texts
 from .measure import Measure, read_measure
 from .texts import Inputs, Pairs, read_pairs
 
-Texts = str | Sequence[str] | Ids
+Texts = str | Sequence[str] | Ids | Batch
 Piece = tuple[int, int]  # (layer, head), or (layer, place) where a point has no heads
 
 
@@ -34,7 +34,7 @@ def patch(
 ) -> Effects:
     """Effects of patching each head, or each layer at each position, separately.
 
-    clean, corrupt: texts, or rows of token ids, with the same number of tokens in each pair; for an
+    clean, corrupt: texts, rows of token ids, or a Batch, each pair of as many tokens; for an
     encoder-decoder the input of the encoder, with `prefix`, the decoder's input.
     measure: two tokens, the right and the wrong one, or two for each pair: the difference of their
     logits at `place`, by default the last position, or the mask of a masked model; or a function of

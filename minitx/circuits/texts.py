@@ -66,16 +66,16 @@ def _rows(batch, index):
 
 
 def read_pairs(model, clean, corrupt, prefix=None) -> Pairs:
-    """Lists of texts, or of rows of token ids, as Pairs.
+    """Lists of texts, or of rows of token ids, or a Batch of either side, as Pairs.
 
     prefix: what the decoder of an encoder-decoder has said; the texts are then sources. Raises
     ValueError that names the first pair whose texts have different numbers of tokens.
     """
     check_model(model)
+    sides = [read_texts(model, texts, prefix) for texts in (clean, corrupt)]
     clean, corrupt = _as_list(clean), _as_list(corrupt)
     if len(clean) != len(corrupt):
         raise ValueError(f"{len(clean)} clean texts and {len(corrupt)} corrupt ones; wanted pairs")
-    sides = [read_texts(model, texts, prefix) for texts in (clean, corrupt)]
     lengths = [side.texts.valid.sum(axis=1) for side in sides]
     for i, (n, other) in enumerate(zip(*lengths)):
         if n != other:
@@ -117,8 +117,10 @@ def _decoder_batch(model, prefix, source):
 
 
 def _batch(model, texts, reader=None):
-    """Texts or rows of ids as a checked, padded Batch."""
+    """Texts, rows of ids, or a Batch of `model.encode` as a checked, padded Batch."""
     cfg = model.config
+    if isinstance(texts, Batch):
+        return check_batch(cfg, *texts)
     texts = _as_list(texts)
     if is_text(texts):
         side = "left" if cfg.causal else "right"
@@ -128,6 +130,8 @@ def _batch(model, texts, reader=None):
 
 def _as_list(texts: Any) -> list:
     """One text, or the ids of one, as a list of one; several as a list."""
+    if isinstance(texts, Batch):
+        return [*texts.tokens]
     if isinstance(texts, str):
         return [texts]
     if not is_text(texts) and len(texts) and np.ndim(texts[0]) == 0:
