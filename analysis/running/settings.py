@@ -32,7 +32,8 @@ def of_run(experiment, model, name, options):
     formats.valid(str(name), "MODEL")
     for option, value in options.items():
         given = value.name if isinstance(value, formats.Text) else value
-        for part in joined.parts(given) if isinstance(given, str | tuple) else ():
+        parts = joined.parts(given) if isinstance(given, str | tuple) else ()
+        for part in parts:
             formats.valid(part, f"--{option}")
             if option in ("text", "sentence"):
                 formats.not_empty(part, f"--{option}")
