@@ -32,6 +32,7 @@ from .sweep import sweep
 from .text import of_stacks as _of_stacks
 from .trace import Trace, run
 from .training import History, train
+from .weights.local import check_name as _check_name
 from .weights.local import find as _find
 
 if _TYPE_CHECKING:
@@ -89,6 +90,7 @@ def load(
     >>> minitx.load("tiny-gpt2", keep_dtype=True).weights.W_pos
     Mapped [256 128], read from its file as float32
     """
+    _check_name(name)
     folder = _Path(name)
     if not _isfile(folder / "config.json"):
         folder = _find(name)

@@ -80,7 +80,9 @@ class Tokenizer(show.Shown):
         >>> minitx.load("tiny-bert").tokenizer.word_numbers(["The", "dog", "ran"])[[0, 1, -1]]
         array([-1,  0, -1])
         """
-        numbers = self._encoding(list(words)).word_ids
+        if not isinstance(words, list | tuple):
+            raise ValueError(f"words are {words!r:.80}; expected a list of words")
+        numbers = self._encoding(words).word_ids
         return np.array([-1 if n is None else n for n in numbers], np.intp)
 
     def spans(self, text: str) -> np.ndarray:
@@ -112,7 +114,8 @@ class Tokenizer(show.Shown):
 
         A letter that several tokens make together has its part in each: 東 1/3, 東 2/3, 東 3/3.
         """
-        return byte_pieces.labels(self._tokenizer, np.ravel(ids).tolist())
+        with _named(self.folder, "decode"):
+            return byte_pieces.labels(self._tokenizer, np.ravel(ids).tolist())
 
     def batch(
         self,

@@ -83,6 +83,15 @@ KNOWN = {  # name: (hub id, what it is for)
 }
 
 
+def check_name(name):
+    """Raises ValueError for what cannot be a model's name."""
+    if not isinstance(name, str | os.PathLike):
+        raise ValueError(
+            f"the model is {name!r:.80} ({type(name).__name__}); wanted a bundled name, a folder, "
+            "or a hub id"
+        )
+
+
 def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool = False) -> Path:
     """Folder of a bundled name, a path, or a hub id in the cache.
 
@@ -98,6 +107,7 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     'openai-community/gpt2'
     """
     check_revision(revision)
+    check_name(name)
     own = [*bundled(), *zoo(), *histories()]
     folder = BUNDLED / name if str(name) in own else states.folder_of(home(name))
     if str(name) in of_pictures():

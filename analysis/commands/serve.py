@@ -21,6 +21,7 @@ def declare(commands):
     about = f"what the page starts with: {options.ITSELF}"
     command.add_argument("--text", help=about)
     flags.of_second(command, of="--text")
+    flags.of_column(command)
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     command.add_argument("--no-browser", action="store_true", help="open no browser")
@@ -44,6 +45,7 @@ def run(arguments):
         raise ValueError("--second is read together with --text, which is not given")
     text = None
     if arguments.text is not None:
-        text = inputs.with_second(inputs.text_of(arguments.text), arguments.second)
+        given = inputs.text_of(arguments.text, "--text", arguments.column)
+        text = inputs.with_second(given, arguments.second)
     kept = runs.Runs(models, attribution=arguments.attribution)
     server.serve(kept, arguments.port, text, not arguments.no_browser)

@@ -66,6 +66,8 @@ def page(model, text, height, wanted):
     texts = [text] if wanted.beside is None else [text, wanted.beside]
     for given in texts:
         joined.check(given)
+    if not isinstance(wanted.target, str | None):
+        raise ValueError(f"target is {wanted.target!r:.80}; wanted a text, or None")
     runs = [(*named(model), text)]
     if wanted.beside is not None or wanted.beside_model is not None:
         second = runs[0][:2] if wanted.beside_model is None else named(wanted.beside_model)

@@ -134,6 +134,8 @@ def _as_list(texts: Any) -> list:
         return [*texts.tokens]
     if isinstance(texts, str):
         return [texts]
+    if not hasattr(texts, "__len__"):
+        raise ValueError(f"texts are {texts!r:.80}; expected a text, ids, or a list of either")
     if not is_text(texts) and len(texts) and np.ndim(texts[0]) == 0:
         return [np.asarray(texts)]
     if not len(texts):

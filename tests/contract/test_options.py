@@ -9,8 +9,9 @@ import pytest
 from minitx import analysis
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
-from minitx.analysis.contract.options import AtLeast, Option, OrZero, Within, understand
+from minitx.analysis.contract.options import WAYS, AtLeast, Option, OrZero, Within, understand
 from minitx.analysis.running import settings
+from minitx.analysis.texts import storage
 
 
 def tried(
@@ -154,3 +155,7 @@ def test_help_shows_choices_ranges_and_switches(experiment, capsys):
     assert "(default 8; 2 to 50)" in text and "(default 2; 1 or more)" in text
     assert "[--whole]" in text and "--no-whole" not in text
     assert "--a-mean, --no-a-mean" in text
+
+
+def test_the_help_of_a_text_names_every_layout_that_is_read():
+    assert [x for x in storage.LAYOUTS if x not in WAYS] == []

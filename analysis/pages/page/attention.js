@@ -27,6 +27,8 @@ const strongestKey = (i, head = state.head) => d3.greatest(places.key, j => size
 
 // of a pair of texts, A and B, which looks at which
 
+// of the tokens whose outputs are shown the first of the second text; -1: there is none
+const secondToken = () => isOfPair() ? made.word.findIndex(word => word >= second.query) : -1;
 const isOfPair = () => second !== null && second.query !== null;
 const BETWEEN = () => isOfPair() ? ["all", "A → A", "A → B", "B → A", "B → B"] : ["all"];
 const textOf = (n, side) => n < second[side] ? "A" : "B";

@@ -96,7 +96,9 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
   const told = toldRows(runs), isAll = state.rows === "all" || made.labels.length - told.length < FEW;
   const numbers = isAll ? d3.range(made.labels.length) : told;
+  const border = secondToken(), begins = border < 0 ? -1 : numbers.find(n => n >= border);  // of the second text
   table.append(head, ...numbers.map(n => Object.assign(guessRow(n, runs), {id: `${id}-${n}`})));
+  table.querySelector(`#${id}-${begins}`)?.classList.add("border");
   const chosen = d3.range(word.length).filter(isChosenToken);  // of a word all its rows
   table.setAttribute("role", "grid");
   table.setAttribute("aria-label", say("Guesses at each token. Up and down choose one, Escape lets go."));
@@ -149,7 +151,7 @@ function guessRow(n, runs) {  // runs: [[run, the numbers of these tokens in its
   const token = tokenOf(n), own = made.own[n], row = make("tr", {onclick: () => set({token, side: "query"})});
   const cell = (textContent, className = "") => make("td", {textContent, className});
   const there = runs.map(([run, numbers]) => [run, numbers[n]]), ofText = cell(own ?? "–");
-  row.append(cell(`${made.labels[n]} (${n})`), ...(isDifference() ? [ofText, changeOf(own, there)] : []));
+  row.append(cell(`${isolated(made.labels[n])} (${n})`), ...(isDifference() ? [ofText, changeOf(own, there)] : []));
   for (const [run, place] of there) {
     const {piece, p} = place < 0 ? {piece: "–"} : guessesAt(place, run.guesses, run.pieces)[0];
     row.append(cell(piece, piece === own ? "right" : ""), cell(place < 0 ? "" : percent(p)));

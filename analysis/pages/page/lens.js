@@ -19,6 +19,7 @@ function lensOf(width) {
             Plot.text(cells, {...where, text: d => short(d.all[0].piece, most),
                               fill: d => onto(shade(d))}),
             Plot.text(d3.range(n), {x: d => d, y: -0.5, dy: -9, text: d => short(made.labels[d], most)}),
+            ...borders({x: secondToken()}),
             Plot.text(d3.range(layers), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: stageName}),
             Plot.tip(cells, Plot.pointer({...where, ...tip(aboutCell)}))]})];
 }

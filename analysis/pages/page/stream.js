@@ -23,6 +23,7 @@ function streamOf(width) {
                                   fill: mix}),
             Plot.rect(d3.range(n).filter(isChosenToken), {x1: t => t - 0.5, x2: t => t + 0.5, ...y, fill: "none",
                                                         stroke: palette.chosen, strokeWidth: 2}),
+            ...borders({x: secondToken()}),
             Plot.axisX({ticks: d3.range(n).filter(t => t % every === 0), anchor: "top", tickRotate: -60,
                         textAnchor: "start", tickSize: 3, label: null, tickFormat: t => short(made.labels[t], 9),
                         color: palette.text}),
