@@ -1,6 +1,5 @@
 """A model in memory: its arrays by the names that papers give them. Axis letters: see model.py."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +8,7 @@ import numpy as np
 from . import show
 from .config import Config
 from .images import Images, Preprocessor, batch_of_images
-from .inputs import Batch
+from .inputs import Batch, Texts
 from .text import Tokenizer
 
 
@@ -137,13 +136,16 @@ class Model(show.Shown):
 
     def encode(
         self,
-        texts: Sequence[str] | Sequence[tuple[str, str]] | None = None,
+        texts: Texts | None = None,
         pad: Literal["left", "right"] = "right",
         *,
+        is_split_into_words: bool = False,
         images: Images | None = None,
     ) -> Batch:
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too.
 
+        is_split_into_words: the texts are already cut: each is a list of words that are encoded
+        alone, a pair a tuple of two lists; `tokenizer.word_numbers` says of which word a token is.
         images: pictures, for a model of these: a path (with the extra `images`), an array
         [height width channels], of bytes or of numbers from 0 to 1, or several. They are resized,
         cropped and normalised as preprocessor_config.json says; .tokens are then [B T V], a row of
@@ -159,7 +161,7 @@ class Model(show.Shown):
             return batch_of_images(images, self.config.picture, self.preprocessor)
         assert texts is not None
         reader = self if self.encoder is None else self.encoder
-        return reader.tokenizer.batch(texts, reader.config, pad)
+        return reader.tokenizer.batch(texts, reader.config, pad, is_split_into_words)
 
 
 def checked_scale(name, scale, w):

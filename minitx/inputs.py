@@ -12,7 +12,14 @@ from .heads import read_tokens, require_padding
 if TYPE_CHECKING:
     from . import arrays
 
-Texts = str | Sequence[str] | Sequence[tuple[str, str]]  # a text, several, or pairs of texts
+Words = Sequence[str]  # of a text that is already cut
+Texts = (  # a text, several, or pairs of texts
+    str
+    | Sequence[str]
+    | Sequence[tuple[str, str]]
+    | Sequence[Words]
+    | Sequence[tuple[Words, Words]]
+)
 Ids = np.ndarray | Sequence[int] | Sequence[Sequence[int]] | Sequence[np.ndarray]  # [T] or [B T]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from . import byte_pieces, japanese, pieces, show, tokenizer_kinds, tokenizer_settings
 from .config import Config
 from .files import check_length, listing, names_in, one_line, settings_in
-from .inputs import Batch
+from .inputs import Batch, Texts
 from .weights.states import check_content
 
 FILES = {  # that a tokenizer may be made of
@@ -119,16 +119,21 @@ class Tokenizer(show.Shown):
 
     def batch(
         self,
-        texts: Sequence[str] | Sequence[tuple[str, str]],
+        texts: Texts,
         config: Config,
         pad: Literal["left", "right"] = "right",
+        is_split_into_words: bool = False,
     ) -> Batch:
-        """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long."""
+        """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long.
+
+        is_split_into_words: each text is a list of words, a pair a tuple of two lists.
+        """
         if pad not in ("left", "right"):
             raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")
         if not isinstance(texts, list | tuple | np.ndarray) or not len(texts):
             raise ValueError(f"texts is {texts!r:.80}; wanted a list of at least one text")
-        rows = [self._encoding(*_text_and_pair(text)) for text in texts]
+        parts = _words_and_pair if is_split_into_words else _text_and_pair
+        rows = [self._encoding(*parts(text)) for text in texts]
         lengths = [len(row) for row in rows]
         T = max(lengths)
         if config.n_pos and T > config.n_ctx:  # T5 has no table of positions
@@ -191,6 +196,19 @@ def _text_and_pair(text):
     if is_pair and len(text) != 2:
         raise ValueError(f"a pair of texts is {text!r:.80}; wanted two")
     return tuple(text) if is_pair else (text,)
+
+
+def _words_and_pair(text):
+    """The words of a text, or of both texts of a pair, as a tuple of lists."""
+    is_pair = isinstance(text, tuple) and len(text) == 2
+    pair = text if is_pair and not isinstance(text[0], str) else (text,)
+    for words in pair:
+        if not isinstance(words, list | tuple) or not len(words):
+            raise ValueError(
+                f"a text is {words!r:.80}; with is_split_into_words each text is a list of words, "
+                "and a pair a tuple of two lists"
+            )
+    return pair
 
 
 @contextlib.contextmanager

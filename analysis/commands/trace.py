@@ -23,6 +23,8 @@ def declare(commands):
     command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
     flags.of_second(command, of="TEXT, or with --source")
     flags.of_column(command)
+    about = "TEXT is words with blanks between: each is encoded alone, and has a class of its own"
+    command.add_argument("--words", action="store_true", help=about)
     about = "only these, joined by commas: q,k,pattern.L3 (all)"
     command.add_argument("--keep", metavar="POINTS", help=about)
     about = "what an encoder-decoder's encoder reads"
@@ -37,14 +39,10 @@ def run(arguments):
         writable_file(arguments.save)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    source = arguments.source and inputs.text_of(arguments.source)
-    inputs.point_out_separator(model, text)
-    joined = [inputs.with_second(source or text, arguments.second)]
-    text, source = (text, joined) if source else (joined, source)
-    estimate = minitx.cost(model, text, keep, source=source)
-    types = model.encode(text).types if arguments.second and not source else None
+    text, how, types, words = reading(arguments, model, text)
+    estimate = minitx.cost(model, text, keep, source=how.get("source"))
     start = time.monotonic()
-    trace = minitx.run(model, text, keep, source=source)
+    trace = minitx.run(model, text, keep, **how)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save), types)
@@ -56,11 +54,27 @@ def run(arguments):
         print(filled("{n} tokens of the source: {pieces}", **source))
     print()
     print_points(trace)
-    print_classes(model, trace)
+    print_classes(model, trace, words)
     sizes = {"size": trace.nbytes / 1e6, "estimate": estimate / 1e6}
     print("\n" + filled(RECORDED, seconds=seconds, **sizes))
     if arguments.save:
         print(output.written(arguments.save))
+
+
+def reading(arguments, model, text):
+    """What is run: a text or ids, the keywords of `run`, token types of a pair, words or None."""
+    source = arguments.source and inputs.text_of(arguments.source)
+    inputs.point_out_separator(model, text)
+    if arguments.words:
+        if arguments.second is not None or model.encoder is not None:
+            raise ValueError("--words is for a single text, and for a model of a single stack")
+        words = text.split()
+        tokens, valid, types = model.encode([words], is_split_into_words=True)
+        return tokens, {"valid": valid, "types": types}, None, words
+    pair = [inputs.with_second(source or text, arguments.second)]
+    text, source = (text, pair) if source else (pair, source)
+    types = model.encode(text).types if arguments.second and not source else None
+    return text, {"source": source}, types, None
 
 
 RECORDED = "{size:.3f} MB recorded in {seconds:.3f} s (estimated beforehand: {estimate:.3f} MB)"
@@ -94,10 +108,10 @@ def print_points(trace):
 MOST = 20  # classes that are listed
 
 
-def print_classes(model, trace):
+def print_classes(model, trace, words=None):
     """Classes and their logits: of a text the largest first, of an answer the likeliest tokens.
 
-    Of each token the class with the largest logit.
+    Of each token the class with the largest logit; of each word that of its first token.
     """
     if "logits" not in trace or not of_classes(model.config.task_head):
         return
@@ -109,6 +123,10 @@ def print_classes(model, trace):
     else:
         labels = model.tokenizer.pieces(trace.tokens[0])
         best = [*enumerate(y.argmax(axis=1))]
+        if words:
+            numbers = model.tokenizer.word_numbers(words).tolist()
+            labels = [words[number] for number in numbers]
+            best = [(t, c) for t, c in best if numbers[t] >= 0 and numbers.index(numbers[t]) == t]
         if model.config.task_head == "question":
             best = [(t, c) for c, t in enumerate(y.argmax(axis=0))]
         cells = [(t, c, f"{t:4} {labels[t]}: {names[c]}") for t, c in best]
