@@ -2607,8 +2607,8 @@ BREAKS = [
     Break(
         "a source's text is read by the target's tokenizer",
         ARRAYS,
-        "reader.tokenizer.batch(texts, reader.config, pad)",
-        "self.tokenizer.batch(texts, reader.config, pad)",
+        "reader.tokenizer.batch(texts, reader.config, pad, is_split_into_words)",
+        "self.tokenizer.batch(texts, reader.config, pad, is_split_into_words)",
     ),
     Break(
         "the package that cuts pieces is not among those that ids depend on",
