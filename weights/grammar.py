@@ -139,22 +139,36 @@ def tables():
     return words | {"any": sorted(every)}
 
 
-def recalled(fact, question, most=4):
-    """Frames of 2 to `most` facts, of which one is asked for; in the corrupt text another one.
+def recalled(fact, question):
+    """Frames of two or three facts, of which one is asked for; in the corrupt text another one.
 
-    From three facts on, half of the frames have asked for one already.
+    Two facts are as frequent as three, of which half of the frames have asked for one already.
     """
     frames = []
-    for n in range(2, most + 1):
-        facts = " ".join(fact.replace("#", str(i)) for i in range(1, n + 1))
+    for n in (2, 2, 2, 3):
         for i, k in permutations(range(1, n + 1), 2):
             asked = question.replace("#", "@")
             for slot in set(_slots(asked)):
                 asked = asked.replace(slot, _either(slot, i, k))
             rest = [j for j in range(1, n + 1) if j not in (i, k)]
-            before = "".join(question.replace("#", str(j)) + " " for j in rest[:1])
-            frames += [f"{facts} {asked}", f"{facts} {before}{asked}"]
+            before = "".join(question.replace("#", str(j)) + " " for j in rest)
+            frames += [f"{numbered(fact, n)} {asked}", f"{numbered(fact, n)} {before}{asked}"]
     return frames
+
+
+def all_asked(fact, question):
+    """Frames of two or three facts, each of which is asked for, in any order."""
+    frames = []
+    for n in (2, 2, 2, 3):
+        for order in permutations(range(1, n + 1)):
+            asked = (question.replace("#", str(i)) for i in order)
+            frames.append(" ".join([numbered(fact, n), *asked]))
+    return frames
+
+
+def numbered(fact, n):
+    """n facts, each with its number in the slots."""
+    return " ".join(fact.replace("#", str(i)) for i in range(1, n + 1))
 
 
 def _slots(text):
@@ -191,16 +205,6 @@ def repeated(n, k, start=0):
     return f"{first} {again} = {{any{k}/any{order[k]}}}"
 
 
-def pieces(n, starts, size):
-    """A frame of n words, of which pieces are said again from anywhere: only the last word tells.
-
-    Where all are said again from the first on, the next is known as one that was said once.
-    """
-    words = [f"{{any{i}}}" for i in range(n)]
-    again = (" = ".join(words[start : start + size]) for start in starts)
-    return " ".join([*words, *again])
-
-
 WENT = (
     "went to the {place1}",
     "were in the {room1}",
@@ -225,36 +229,37 @@ OTHER += [
         "went to the {place1}. There {name2/name1} told a story to",
     )
 ]
+FACTS = {  # kind: facts of which one word is told by another, and how it is asked for
+    "holder": (
+        ("The {thing#} is with {name#}.", "The {thing#} is with = {name#}."),
+        ("The {thing#} is with {name#}.", "Who has the {thing#}? = {name#}."),
+        ("The {thing#} went to {name#}.", "Who has the {thing#}? = {name#}."),
+    ),
+    "thing": (
+        ("{name#} has the {thing#}.", "{name#} has the = {thing#}."),
+        ("{name#} wants a {thing#}.", "What does {name#} want? A = {thing#}."),
+        ("{name#} found the {thing#}.", "{name#} found the = {thing#}."),
+    ),
+    "colour": (
+        ("The {thing#} is {colour#}.", "The {thing#} is = {colour#}."),
+        ("The {thing#} was {colour#}.", "The {thing#} is = {colour#}."),
+        ("The {thing#} is {colour#}.", "What colour is the {thing#}? = {colour#}."),
+    ),
+    "room": (
+        ("{name#} is in the {room#}.", "{name#} is in the = {room#}."),
+        ("{name#} is in the {room#}.", "Where is {name#}? In the = {room#}."),
+        ("{name#} went to the {room#}.", "{name#} is in the = {room#}."),
+        ("The {thing#} is in the {room#}.", "The {thing#} is in the = {room#}."),
+    ),
+    "owner": (
+        ("The {thing#} belongs to {name#}.", "The {thing#} belongs to = {name#}."),
+        ("The {thing#} belongs to {name#}.", "Whose is the {thing#}? It belongs to = {name#}."),
+        ("The {thing#} is from {name#}.", "The {thing#} belongs to = {name#}."),
+    ),
+}
 FRAMES = {
     "other": OTHER,
-    "holder": [
-        *recalled("{name#} has the {thing#}.", "The {thing#} is with = {name#}."),
-        *recalled("{name#} took the {thing#}.", "Who took the {thing#}? = {name#}."),
-        *recalled("{name#} has the {thing#}.", "Who has the {thing#}? = {name#}."),
-    ],
-    "thing": [
-        *recalled("{name#} has the {thing#}.", "{name#} has the = {thing#}."),
-        *recalled("{name#} wants a {thing#}.", "What does {name#} want? A = {thing#}."),
-        *recalled("{name#} found the {thing#}.", "{name#} found the = {thing#}."),
-    ],
-    "colour": [
-        *recalled("The {thing#} is {colour#}.", "The {thing#} is = {colour#}."),
-        *recalled("There is a {colour#} {thing#}.", "The {thing#} is = {colour#}."),
-        *recalled("The {thing#} is {colour#}.", "What colour is the {thing#}? = {colour#}."),
-    ],
-    "room": [
-        *recalled("{name#} is in the {room#}.", "{name#} is in the = {room#}."),
-        *recalled("{name#} is in the {room#}.", "Where is {name#}? In the = {room#}."),
-        *recalled("{name#} went to the {room#}.", "{name#} is in the = {room#}."),
-        *recalled("The {thing#} is in the {room#}.", "The {thing#} is in the = {room#}."),
-    ],
-    "owner": [
-        *recalled("The {thing#} belongs to {name#}.", "The {thing#} belongs to = {name#}."),
-        *recalled(
-            "The {thing#} belongs to {name#}.", "Whose is the {thing#}? It belongs to = {name#}."
-        ),
-        *recalled("{name#} owns a {thing#}.", "The {thing#} belongs to = {name#}."),
-    ],
+    **{kind: [f for fact in FACTS[kind] for f in recalled(*fact)] for kind in FACTS},
     "agreement": [
         f"The {{{single}1/{many}1}} {{{near}1}} the {{{between}2}} = {{{verb}}} {{{how}1}}."
         for single, many, near, how in (
@@ -320,14 +325,9 @@ FRAMES = {
     ],
     "sums": ["{first1/first2} and {second1/second2} make = {total1/total2}."],
 }
-MORE = {  # what stories have in place of a kind, or beside it: counted to the end, pieces of rows
+MORE = {  # what stories have in place of a kind: counted to the end, every fact asked for
     "count": [counted(n) for n in range(2, 8)],
-    "pieces": [
-        pieces(n, starts, size)
-        for n in range(5, 12)
-        for starts in permutations(range(0, n - 2, 2), 2)
-        for size in (3, 5)
-    ],
+    **{kind: [f for fact in FACTS[kind] for f in all_asked(*fact)] for kind in FACTS},
 }
 PLAIN = """
 The dog ran after the cat and then it slept.

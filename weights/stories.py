@@ -30,7 +30,7 @@ END, UNKNOWN = "<|endoftext|>", "<unk>"
 ENDS = ".", "?", "!"
 MARKS = ". , ? ! : ; ' \" -".split()
 CONTEXT = 96  # tokens that tiny-stories reads
-MOSTLY = {"plain": 6.0, "repeated": 0.0, "pieces": 0.0}  # weights of kinds in a text for people
+MOSTLY = {"plain": 6.0, "repeated": 0.0}  # weights of kinds in a text for people
 
 
 class Kind(NamedTuple):
@@ -140,7 +140,7 @@ def _slot(name):
     return Slot(table, group, int(match[2]))
 
 
-def _words_of(parts, rng):
+def _in_slots(parts, rng):
     """{slot: its word}, drawn for all slots of a frame; in a group no word twice."""
     slots = {ref for part in parts for ref in part[:2] if isinstance(ref, Slot)}
     numbers: dict[str, set] = {}
@@ -165,7 +165,7 @@ class Filled(NamedTuple):
 def filled(frame: str, rng: np.random.Generator) -> Filled:
     """A frame with words drawn for its slots; in half of the cases the texts change sides."""
     parts = parsed(frame)
-    words = _words_of(parts, rng)
+    words = _in_slots(parts, rng)
     refs = list(zip(*parts))
     sides = [refs[0], refs[1]]
     if rng.random() < 0.5:
@@ -224,6 +224,15 @@ def _choices(kind, asked, before, right, wrong):
     if right not in before or wrong not in of[0]:
         return (right,), (right, wrong)
     return (right,), tuple(dict.fromkeys(word for word in before if word in of[0]))
+
+
+def words_of(text: str) -> list[str]:
+    """Words and marks of a text, as they are written.
+
+    >>> words_of("So come, John!")
+    ['So', 'come', ',', 'John', '!']
+    """
+    return PARTS.findall(text)
 
 
 def joined(words: Sequence[str]) -> str:

@@ -207,12 +207,12 @@ def make(recipe, given, shared, loop=Grown):
     print(f"({n:,} predicted tokens); written to {given.out}", flush=True)
 
 
-def train(loop, text, out):
+def train(loop, text, out, init=INIT):
     """Train in a folder, or go on there, and write the checkpoint in float16; the History."""
     stated = {"config": loop.settings, "stages": [stage._asdict() for stage in loop.stages]}
     stated |= loop.whole._asdict() | hashes(text)
     history = in_folder(loop, text, Folder(out, stated, text.files), resume=True)
-    halve(out, {"initializer_range": INIT})
+    halve(out, {"initializer_range": init})
     return history
 
 

@@ -18,40 +18,40 @@ from minitx.training.batches import Batch
 from minitx.training.stages import Stage, Staged
 from minitx.training.tokens import Stream
 from minitx.weights import stories
-from minitx.weights.training.recipe import FRESH, HOW, INIT, train, waves
+from minitx.weights.training.recipe import HOW, train
 
 BREAK = 0.15  # share of the stories before which stands an <|endoftext|>
-RATE, WARM_UP = 3e-3, 100
+RATE, WARM_UP = 3e-3, 200  # steps
+INIT = 0.02  # deviation of the first weights
+END = [2 + stories.MARKS.index(".")]  # of a fact
 
 
 # ---- the plan
 
 
 class Row(NamedTuple):
-    """A stage: steps, tokens and number of inputs, the rate at its end, shares of what is read."""
+    """A stage: steps, tokens and number of inputs, the rate at its end, and what is read."""
 
     steps: int
     context: int
     batch: int
     rate: float
     counted: float  # share of the words that nothing tells, among those to predict
-    weights: Mapping  # {kind: how often it is drawn}; 1 where absent
+    random: Mapping  # {kind of random row: its share of the rows}; the others are stories
+    weights: Mapping  # {kind of story: how often it is drawn}; 1 where absent
 
 
-# Pieces of rows first, of which only the last word tells the next. This plan is not yet one that
-# teaches to look back; weights/README.md says what was tried.
-LOOKING = dict.fromkeys(("room", "owner", "colour", "thing", "holder", "other"), 4.0)
+# First the word before, from rows that repeat themselves; then words farther back, from facts in
+# the same order again and again; only then stories, of which most are told by looking back.
+ASKED = dict.fromkeys(("room", "owner", "thing", "holder", "colour"), 8.0)
+TOLD = dict.fromkeys(("other", "relation", "answer", "changed", "agreement", "pronoun"), 3.0)
+LOOKING = ASKED | TOLD
+MIXED = {kind: weight / 2 for kind, weight in LOOKING.items()} | {"plain": 4.0}
 PLAN = (
-    Row(600, 48, 24, RATE, 0.0, {"pieces": 1e5}),
-    Row(
-        1800,
-        48,
-        24,
-        RATE,
-        0.1,
-        LOOKING | {"room": 8.0, "owner": 8.0, "repeated": 8.0, "pieces": 4.0},
-    ),
-    Row(1200, 96, 12, 0.0, 1.0, LOOKING | {"repeated": 2.0, "plain": 6.0}),
+    Row(800, 48, 32, RATE, 1.0, {"repeated": 0.6}, {}),
+    Row(1200, 48, 32, RATE, 0.5, {"again": 0.375, "facts": 0.1875, "repeated": 0.1875}, LOOKING),
+    Row(1400, 48, 32, RATE, 0.5, {"again": 0.06, "facts": 0.1, "repeated": 0.04}, LOOKING),
+    Row(2600, 96, 16, 0.0, 1.0, {"again": 0.024, "facts": 0.032, "repeated": 0.024}, MIXED),
 )
 
 
@@ -60,7 +60,12 @@ def settings(context):
     named = {"model_type": "gpt2", "vocab_size": len(stories.vocabulary())}
     named |= {"n_positions": context, "n_embd": 128, "n_layer": 4, "n_head": 4, "n_inner": 256}
     named |= {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
-    named |= {"tie_word_embeddings": True, "bos_token_id": 0, "eos_token_id": 0}
+    named |= {
+        "initializer_range": INIT,
+        "tie_word_embeddings": True,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+    }
     return named | {"attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
 
 
@@ -68,7 +73,7 @@ def settings(context):
 
 
 class Drawn:
-    """Rows of stories, drawn when they are read. `ids`: {word: id}."""
+    """Rows of stories and of random words, drawn when they are read. `ids`: {word: id}."""
 
     def __init__(self, row):
         self.row = row
@@ -77,15 +82,24 @@ class Drawn:
     def batch(self, step, size, seed):
         """The Batch of a step; the last word of a row is predicted alone."""
         rng = np.random.default_rng((seed, step))
-        rows = [self.stories(rng) for _ in range(size)]
+        rows = [self.drawn_row(rng) for _ in range(size)]
         tokens, is_told = (np.array(column) for column in zip(*rows))
         is_counted = is_told | (rng.random(is_told.shape) < self.row.counted)
         targets = np.where(is_counted[:, 1:], tokens[:, 1:], UNCOUNTED)
         return Batch(tokens[:, :-1], targets)
 
-    def stories(self, rng):
+    def drawn_row(self, rng):
         """Ids and whether the text tells each, of one row and a word more."""
         length = self.row.context + 1
+        share, end = rng.random(), 0.0
+        for kind, of_kind in self.row.random.items():
+            end += of_kind
+            if share < end:
+                return RANDOM[kind](length, rng)
+        return self.stories(length, rng)
+
+    def stories(self, length, rng):
+        """A row of stories."""
         tokens, is_told = [], []
         frames = stories.mixed(length // 2, rng, self.row.weights)
         for frame, broken in zip(frames, (rng.random(len(frames)) < BREAK).tolist()):
@@ -97,29 +111,59 @@ class Drawn:
         return tokens[:length], is_told[:length]
 
 
+def random_words(n, rng):
+    """Ids of n different words."""
+    first = 2 + len(stories.MARKS)
+    return (first + rng.choice(len(stories.vocabulary()) - first, n, replace=False)).tolist()
+
+
+def repeated(length, rng):
+    """Five random words to half a row, again and again: the word before tells the next."""
+    words = random_words(int(rng.integers(5, length // 2 + 1)), rng)
+    return np.resize(words, length).tolist(), (np.arange(length) >= len(words)).tolist()
+
+
+def again(length, rng):
+    """Three to six facts in the same order: the words between are shared, and tell nothing."""
+    facts = _facts(int(rng.integers(3, 7)), rng, END * (rng.random() < 0.7))
+    row = [word for fact in facts for word in fact]
+    return np.resize(row, length).tolist(), (np.arange(length) >= len(row)).tolist()
+
+
+def facts(length, rng):
+    """Two or three facts, again and again in any order: only its first word tells the last."""
+    drawn = _facts(int(rng.integers(2, 4)), rng, END)
+    tokens, is_told = [], []
+    while len(tokens) < length:
+        is_known = bool(tokens)
+        for i in rng.permutation(len(drawn)).tolist():
+            tokens += drawn[i]
+            is_told += [False, *[is_known] * (len(drawn[i]) - 2), True]
+    return tokens[:length], is_told[:length]
+
+
+def _facts(n, rng, end):
+    """n facts: a word, one to three that all of them share, another word, and an end."""
+    words = random_words(2 * n + int(rng.integers(1, 4)), rng)
+    return [[words[i], *words[2 * n :], words[n + i], *end] for i in range(n)]
+
+
+RANDOM = {"repeated": repeated, "again": again, "facts": facts}
+
+
 class Stories(Staged):
     """Stages that learn from stories."""
 
     def __init__(self, plan, text, seed):
-        self.plan = []
-        for number, row in enumerate(plan):
-            own = {"n_positions": row.context, "initializer_range": FRESH if number else INIT}
-            self.plan.append((Stage(*row[:4], own), row))
+        self.plan = [(Stage(*row[:4], {"n_positions": row.context}), row) for row in plan]
         steps, last = sum(row.steps for row in plan), plan[-1]
         how = HOW._replace(steps=steps, rate=RATE, warm_up=min(1.0, WARM_UP / steps), seed=seed)
         how = how._replace(context=last.context, batch=last.batch)
         super().__init__([stage for stage, _ in self.plan], settings(last.context), text, how)
 
-    def drawn(self, stage):
-        """The Start of a stage, whose rows of positions begin as sinusoids."""
-        begin = super().drawn(stage)
-        table = begin.arrays["W_pos"]
-        table[...] = waves(*table.shape)
-        return begin
-
     def rows(self, stage):
         """What gives the batches of a stage."""
-        return Drawn(next(row for own, row in self.plan if own == stage))
+        return Drawn(next(row for own, row in self.plan if own is stage))
 
 
 # ---- training and files
@@ -139,7 +183,7 @@ def make(out, seed=0, scale=1.0):
     """Train in a folder, or go on there; the History."""
     plan = [row._replace(steps=max(1, round(scale * row.steps))) for row in PLAN]
     text = nothing()
-    return train(Stories(plan, text, seed), text, out)
+    return train(Stories(plan, text, seed), text, out, INIT)
 
 
 def nothing():

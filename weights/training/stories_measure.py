@@ -1,0 +1,121 @@
+"""What a model of the stories learned of each kind, beside chance, bigrams and rules of thumb.
+
+    python -m minitx.weights.training.stories_measure FOLDER
+
+Each kind is asked with items drawn by another seed than those of training. Read downward: the
+model, bigrams, rules, the table.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+import minitx
+from minitx.weights import stories
+from minitx.weights.training.train_stories import PLAN, Drawn
+
+ITEMS, SEED = 1000, 1000  # of each kind
+BATCH = 256  # texts a pass
+READ = 2000  # rows of training text that bigrams are counted in
+
+
+# ---- the model
+
+
+def predicted(model: minitx.Model, texts: list[str]) -> list[str]:
+    """The most probable next word of each text."""
+    ids = [model.tokenizer.encode(text, special=False) for text in texts]
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    tops = {}
+    for length in sorted({len(row) for row in ids}):
+        of_length = [i for i in order if len(ids[i]) == length]
+        for begin in range(0, len(of_length), BATCH):
+            batch = of_length[begin : begin + BATCH]
+            stream = minitx.forward(model, np.array([ids[i] for i in batch]))
+            tops |= zip(batch, minitx.logits(model, stream[:, -1:])[:, 0].argmax(-1).tolist())
+    words = stories.vocabulary()
+    return [words[tops[i]] for i in range(len(ids))]
+
+
+# ---- bigrams
+
+
+def bigrams() -> dict[str, str]:
+    """{word: the word that most often follows it} in rows of the last stage."""
+    drawn, words = Drawn(PLAN[-1]), stories.vocabulary()
+    counts: dict[int, Counter] = {}
+    for seed in range(READ):
+        ids, _ = drawn.drawn_row(np.random.default_rng((SEED, seed)))
+        for before, after in pairwise(ids):
+            counts.setdefault(before, Counter())[after] += 1
+    return {words[i]: words[of.most_common(1)[0][0]] for i, of in counts.items()}
+
+
+# ---- rules that do not look back for what is asked
+
+
+def said(item: stories.Item) -> list[str]:
+    """Words of the text that could be the answer, in its order."""
+    return [word for word in stories.words_of(item.clean) if word in item.candidates]
+
+
+RULES: dict[str, Callable] = {
+    "first said": lambda item, usual: (said(item) or [usual])[0],
+    "last said": lambda item, usual: (said(item) or [usual])[-1],
+    "most often right": lambda item, usual: usual,
+}
+
+
+# ---- the table
+
+
+class Shares(NamedTuple):
+    """Shares of right answers to one kind."""
+
+    model: float
+    chance: float
+    bigram: float
+    rule: float
+    name: str  # of the best rule
+
+
+def shares_of(kind: str, model: minitx.Model, follows: dict[str, str]) -> Shares:
+    """Shares of right answers, of the model and of what does not look back."""
+    items = stories.draw(kind, ITEMS, SEED)
+    usual = Counter(item.right for item in stories.draw(kind, ITEMS, SEED + 1))
+    guess = usual.most_common(1)[0][0]
+    ruled = {name: [rule(item, guess) for item in items] for name, rule in RULES.items()}
+    best = max(ruled, key=lambda name: share(ruled[name], items))
+    last = [stories.words_of(item.clean.lower())[-1] for item in items]
+    texts = [item.clean for item in items]
+    last = [stories.words_of(text.lower())[-1] for text in texts]
+    answers = predicted(model, texts), [follows.get(word, "") for word in last], ruled[best]
+    right, by_bigram, by_rule = (share(of, items) for of in answers)
+    chance = float(np.mean([item.chance for item in items]))
+    return Shares(right, chance, by_bigram, by_rule, best)
+
+
+def share(answers: list[str], items: list[stories.Item]) -> float:
+    """How many of the answers count as right."""
+    accepted = ({word.lower() for word in item.accepted} for item in items)
+    return float(np.mean([a.lower() in words for a, words in zip(answers, accepted)]))
+
+
+def main():
+    """Print the table in Markdown, in per cent."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", help="checkpoint of train_stories.py")
+    model, follows = minitx.load(parser.parse_args().folder), bigrams()
+    print("| kind | told by | model | chance | bigram | best rule |\n|---|---|---|---|---|---|")
+    for kind, (by, _) in stories.KINDS.items():
+        row = shares_of(kind, model, follows)
+        per_cent = " | ".join(f"{100 * share:.0f}" for share in row[:4])
+        print(f"| {kind} | {by} | {per_cent} ({row.name}) |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
