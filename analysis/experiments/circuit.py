@@ -79,7 +79,7 @@ def _carried(trial, ordered, n, seed):
     ends = interval(values, trial.corrupt, trial.clean, seed)
     curve, _ = trial.curve(ordered, n)
     result = {"near": search.nearness(faithfulness), "faithfulness": faithfulness}
-    result["near_interval"] = np.sort(search.nearness(ends))
+    result["near_interval"] = search.nearness_within(ends)
     result["completeness"] = 1 - trial.faithfulness(ordered[n:])
     result["counts"] = np.array([*curve])
     return result | {"curve": np.array([*curve.values()])}

@@ -9,12 +9,13 @@ import numpy as np
 
 from minitx import circuits
 
-from ..contract import Asks, Of, options, register
+from ..contract import Asks, options, register
 from ..drawing import When, column, draw
 from ..drawing.maps import Map, Scale, maps
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects
+from ..measures.contrast_pairs import Share
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -152,7 +153,7 @@ register(
         "share of the answer that patching restores with the best head, and removes with one head",
         value="{restored:.0%}, {lost:.0%}",
         chance="{restored_null:.0%}, {lost_null:.0%} of unrelated pairs",
-        rule=questions.if_told(Of("restored", enough=ENOUGH), Of("lost", enough=ENOUGH)),
+        rule=questions.if_told(Share("restored", enough=ENOUGH), Share("lost", enough=ENOUGH)),
     ),
     says=[
         questions.TELLS,

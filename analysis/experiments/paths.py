@@ -12,12 +12,13 @@ import numpy as np
 
 from minitx import circuits, head_weights
 
-from ..contract import Asks, NotApplicable, Of, options, register
+from ..contract import Asks, NotApplicable, options, register
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import column
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects
+from ..measures.contrast_pairs import Share
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -154,7 +155,7 @@ register(
         "share of the answer that the best head restores directly, and through the writers",
         value="{direct:.0%} by {direct_head}, {through:.0%} by {through_head}",
         chance="{direct_null:.0%}, {through_null:.0%} of unrelated pairs",
-        rule=questions.if_told(Of("direct", enough=ENOUGH), Of("through", enough=ENOUGH)),
+        rule=questions.if_told(Share("direct", enough=ENOUGH), Share("through", enough=ENOUGH)),
     ),
     says=[
         questions.TELLS,

@@ -124,6 +124,12 @@ def nearness(faithfulness):
     return 1 - abs(1 - faithfulness)
 
 
+def nearness_within(ends):  # [2] -> [2]
+    """The nearness of all between two ends of faithfulness: up to 1 where 1 is between them."""
+    low, high = np.sort(nearness(ends))
+    return np.array([low, 1.0 if ends[0] <= 1 <= ends[1] else high])
+
+
 def find(
     model: Model,
     pairs: Sequence[tuple[Texts, Texts]],

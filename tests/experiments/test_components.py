@@ -65,6 +65,25 @@ def test_nothing_is_carried_where_no_answer_is_known(experiment):
     assert verdict(experiment, r | {"told": 1.0, "told_null": 1.0}) == "undecided"
 
 
+@pytest.mark.parametrize("experiment", ["patch", "paths"])
+def test_no_head_is_denied_where_unrelated_pairs_restore_as_much(experiment):
+    """As they do where all pairs have one answer: a head that carries it would not stand out."""
+    r = {"told": 1.0, "told_null": 0.75}
+    for name in ("restored", "lost", "direct", "through"):
+        r |= {name: 0.5, f"{name}_null": 0.5, f"{name}_head": "L0H0"}
+    assert verdict(experiment, r) == "undecided"
+    low = {name: 0.05 for name, x in r.items() if x == 0.5}
+    assert verdict(experiment, r | low) == "no"
+
+
+@pytest.mark.parametrize(
+    "ends, nearness",
+    [((0.776, 1.149), (0.776, 1)), ((0.5, 0.9), (0.5, 0.9)), ((1.1, 1.4), (0.6, 0.9))],
+)
+def test_the_interval_of_nearness_holds_all_between_its_ends(ends, nearness):
+    assert circuit.search.nearness_within(np.array(ends)) == pytest.approx(nearness)
+
+
 def test_edges_are_tried_on_pairs_that_did_not_choose_them(induction, monkeypatch):
     trials = []
 
