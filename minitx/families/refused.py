@@ -146,17 +146,15 @@ REFUSED = {
 }
 # families of which some checkpoints are refused, by a number in their config
 PARTLY = {
-    "electra": Refusal(NARROW, "google/electra-base-discriminator"),
     "deberta": Refusal(NARROW, "microsoft/deberta-base"),
     "deberta-v2": Refusal(NARROW, "microsoft/deberta-v3-base"),
     "opt": Refusal(NARROW, "facebook/opt-125m"),
 }
-# key of that number, and what the reference library takes where it is missing; None: hidden_size
+# key of that number; where it is missing it is hidden_size
 WIDTHS = {
-    "electra": ("embedding_size", 128),
-    "opt": ("word_embed_proj_dim", None),
-    "deberta": ("embedding_size", None),
-    "deberta-v2": ("embedding_size", None),
+    "opt": "word_embed_proj_dim",
+    "deberta": "embedding_size",
+    "deberta-v2": "embedding_size",
 }
 
 
@@ -173,8 +171,8 @@ def check(raw):
     if raw["model_type"] not in PARTLY:
         return
     why, nearest = PARTLY[raw["model_type"]]
-    key, unsaid = WIDTHS[raw["model_type"]]
+    key = WIDTHS[raw["model_type"]]
     sizes = raw.get(key), raw.get("hidden_size")
-    if (sizes[0] or unsaid or sizes[1]) != sizes[1]:
+    if (sizes[0] or sizes[1]) != sizes[1]:
         given = f"{key} is {sizes[0]!r}, hidden_size {sizes[1]!r}"
         raise ValueError(f"{given}; wanted the same: {why}; the closest supported is {nearest}")

@@ -252,6 +252,13 @@ VARIANTS = [
     ("gpt2-token", "GPT2ForTokenClassification", dict(num_labels=3), "", "types"),
     ("gpt2-question", "GPT2ForQuestionAnswering", {}, "F16", ""),
     ("electra-replaced", "ElectraForPreTraining", dict(hidden_act="gelu_new"), "", "types every"),
+    (
+        "electra-narrow",
+        "ElectraForPreTraining",
+        dict(embedding_size=8, hidden_size=12, intermediate_size=14),
+        "F16",
+        "types",
+    ),
     ("electra-bare", "ElectraModel", dict(hidden_act="relu"), "F16", "positions"),
     ("electra-sequence", "ElectraForSequenceClassification", dict(num_labels=3), "", "mask"),
     (

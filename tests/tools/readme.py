@@ -100,7 +100,7 @@ def refusals():
 
     rows = [f"| `{name}` | {x.why} | `{x.nearest}` |" for name, x in REFUSED.items()]
     for name, x in PARTLY.items():
-        given = f"`{name}`, `{WIDTHS[name][0]}` not `hidden_size`"
+        given = f"`{name}`, `{WIDTHS[name]}` not `hidden_size`"
         rows.append(f"| {given} | {x.why} | `{x.nearest}` |")
     of_families = [(name, pair) for name, x in FAMILIES.items() for pair in x.only.items()]
     for name, (key, only) in [*(("", pair) for pair in ONLY.items()), *of_families]:
