@@ -14,6 +14,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+from . import states
 from .local import (
     INDEX,
     MODEL,
@@ -46,7 +47,6 @@ from .trust import (
     check_shards,
 )
 
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 ONE_FILE = threading.Lock()
 HUB = "https://huggingface.co"
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
@@ -139,15 +139,17 @@ def _choose(repo, revision, listing):
         return [name for name in TEXTS if name in listing] + weights
     page = f"{_endpoint()}/{repo}"
     missing = "config.json" if weights else MODEL
+    what = states.of_adapter(None) if states.is_adapter(listing) else ""
+    if not (weights or what):
+        what = states.in_other_form(listing)
     text = (
-        f"{page} (revision {revision}) has no {missing} at its top, nothing was downloaded;"
-        f" it has {', '.join(listing) or 'no files'}."
+        f"{page} (revision {revision}) has no {missing} at its top, nothing was downloaded; it has"
+        f" {what or states.listing(listing) or 'no files'}"
     )
-    if not weights and any(name.endswith(PICKLES) for name in listing):
+    if not weights and any(name.endswith(states.PICKLES) for name in listing):
         text += (
-            " Pickles run whatever code is in them, so only safetensors are read."
-            f" Often a converted copy is proposed on {page}/discussions:"
-            " if it is number N there, give --revision refs/pr/N."
+            f". Often one is proposed on {page}/discussions: if it is number N there, give"
+            " --revision refs/pr/N"
         )
     raise ValueError(text)
 

@@ -269,7 +269,14 @@ def test_a_repository_with_only_pickles_is_refused_before_any_download(machine, 
     [
         (
             {"config.json": b"", "adapter_model.safetensors": b""},
-            "no model.safetensors .* has config.json, ada",
+            "no model.safetensors .* has a PEFT adapter .* merge_and_unload",
+        ),
+        ({"model.onnx": b""}, r"it has weights only as model.onnx, an exported graph \(ONNX\)"),
+        ({"a.gguf": b"", "config.json": b""}, "it has weights only as a.gguf, GGUF, mostly quant"),
+        ({"tf_model.h5": b""}, "it has weights only as tf_model.h5, of TensorFlow"),
+        (
+            {"config.json": b"", "model-00001-of-00002.safetensors": b""},
+            "it has shards .model-00001-of-00002.safetensors. without model.safetensors.index",
         ),
         (
             {"unet/config.json": b"", "model.safetensors": b""},
