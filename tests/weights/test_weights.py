@@ -280,7 +280,7 @@ def test_a_repository_with_only_pickles_is_refused_before_any_download(machine, 
         ),
         (
             {"unet/config.json": b"", "model.safetensors": b""},
-            "no config.json .* it has unet/config.json, mod",
+            "no config.json .* it has model.safetensors, unet/config.json",
         ),
         ({}, "no model.safetensors .* it has no files"),
     ],
