@@ -14,6 +14,7 @@ from ..measures import losses, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
+FEW = 8  # documents: 2 of 2^8 draws of signs are all alike, below 1 %
 AGAINST = "zero", "shuffled"  # tables of the comparison: nothing left of positions
 # Places matter where a shift costs a tenth or more of what positions at zero cost: less is seldom
 # seen beside other changes. It is a convention.
@@ -99,6 +100,19 @@ def _changes(total, n, shifts, seed):
     return result
 
 
+class Signed(Of):
+    """A change beside random signs of the documents; none is denied where these are few.
+
+    Below FEW documents more than 1 draw in 100 gives all of them one sign: the change itself is
+    its null.
+    """
+
+    def verdict(self, names):
+        """By verdict.py, but undecided with few documents."""
+        kind = super().verdict(names)
+        return "undecided" if kind == "no" and names["documents"] < FEW else kind
+
+
 def matters(r):
     """From which change on places matter."""
     return MATTERS * abs(r["change_zero"])
@@ -143,7 +157,7 @@ register(
         chance="{worst_null:.3f}",
         rule=Provided(
             Of("change_zero.abs", null="worst_null", **NATS),
-            Of("worst.abs", null="worst_null", enough=matters, **NATS),
+            Signed("worst.abs", null="worst_null", enough=matters, **NATS),
         ),
     ),
     says=[
