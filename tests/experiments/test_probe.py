@@ -15,7 +15,7 @@ from minitx.analysis.experiments import _probe_norm, norms, probe, shift
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import losses, position_probe, position_tables, residual_stream
 from minitx.analysis.running import passes
-from minitx.analysis.texts import corpus
+from minitx.analysis.texts import corpus, formats
 
 T, D = 40, 12
 
@@ -301,7 +301,7 @@ def test_the_column_of_a_table_can_be_named(causal, tmp_path, name):
         options["mask"] = ""
     with pytest.raises(ValueError, match="name the text's with --column"):
         run(causal, text=str(table), **options)
-    of_column = run(causal, text=str(table), column="review", **options)
+    of_column = run(causal, text=formats.of(table, column="review"), **options)
     of_text = run(causal, text=str(text), **options)
     for key in of_text:
         assert np.array_equal(of_column[key], of_text[key]), key

@@ -148,8 +148,8 @@ def test_what_does_not_look_back_is_right_by_chance(monkeypatch):
     monkeypatch.setattr(measure, "predicted", lambda _, texts: ["the" for _ in texts])
     follows = dict.fromkeys(stories.vocabulary(), "the")
     for kind in ("other", "holder", "thing", "colour", "room", "owner", "count", "pronoun"):
-        shares = measure.shares_of(kind, None, follows)
-        assert shares.bigram == shares.model == 0 and shares.rule < shares.chance + 0.06
+        row = measure.shares_of(kind, None, follows)
+        assert row.bigram == row.model == 0 and row.rule < row.chance + 0.06
 
 
 def test_the_bigrams_are_those_of_the_rows():
