@@ -84,6 +84,7 @@ def outcomes(name, model, given, texts, out, resume=False):
         options, folder = given, out
         if stem != x.experiment:
             options = dict(x.options) | ({"text": str(texts[x.text])} if x.text else {})
+            options = registry.with_text(options, own=["seed"])
             folder = writable(out / stem)
             print(f"{stem}: {command(wanted[x])}")
         experiments = [registry.get(x.experiment)]

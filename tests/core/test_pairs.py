@@ -246,7 +246,7 @@ class Spell:
     def pieces(self, ids):
         return [str(i) for i in np.ravel(ids)]
 
-    def batch(self, texts, config, pad="right"):
+    def batch(self, texts, config, pad="right", is_split_into_words=False):
         tokens, valid, _ = tiny.padded([*map(self.encode, texts)], pad, config.pad_id)
         return minitx.Batch(tokens, valid, None)
 

@@ -294,7 +294,7 @@ def test_a_bias_of_the_logits_is_read_where_there_is_one():
         (
             "bart-causal",
             "model.encoder.embed_positions.weight",
-            r"read as W_pos \[P D\].* \[14, 18\]",
+            r"read as W_pos \[P E\].* \[14, 18\]",
         ),
         ("bart-causal", "final_logits_bias", r"'final_logits_bias', read as b_U \[V\], has shape"),
         (
@@ -315,7 +315,7 @@ def test_a_bias_of_the_logits_is_read_where_there_is_one():
         (
             "marian-separate",
             "model.decoder.embed_tokens.weight",
-            r"W_E \[V D\].* makes it \[53, 18\]",
+            r"W_E \[V E\].* makes it \[53, 18\]",
         ),
     ],
 )

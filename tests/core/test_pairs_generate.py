@@ -305,7 +305,7 @@ def test_text_in_and_ids_out():
     def encode(text):
         return np.array([*map(int, text.split()), 0])
 
-    def batch(texts, config, pad="right"):
+    def batch(texts, config, pad="right", is_split_into_words=False):
         tokens, valid, _ = tiny.padded([*map(encode, texts)], pad, config.pad_id)
         return minitx.Batch(tokens, valid, None)
 
