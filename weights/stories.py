@@ -190,9 +190,9 @@ def draw(kind: str, n: int, seed: int = 0) -> list[Item]:
 
     >>> item = draw("room", 1, seed=1)[0]
     >>> item.text
-    'William is in the shed. Tom is in the lounge. Where is William? In the shed.'
+    'William is in the shed. Tom is in the lounge. Where is Tom? In the lounge.'
     >>> item.right, item.wrong, item.chance
-    ('shed', 'lounge', 0.5)
+    ('lounge', 'shed', 0.5)
     """
     frames = frames_of(kind)
     rng = np.random.default_rng((seed, *kind.encode()))
