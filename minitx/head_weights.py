@@ -9,7 +9,7 @@ of keys and values, d width of a head; other axis letters: see model.py.
 import numpy as np
 
 from .kernels import linear, split_heads
-from .model import identity, placed
+from .model import identity, limited, placed
 
 
 def key_head(cfg, head):
@@ -63,7 +63,7 @@ def projected(x, w, cfg, letter):  # [B T D] -> [B H T d], or [B G T d]
     b = getattr(w, f"b_{letter}")
     y = linear(x, W, b)
     if letter == "V":
-        return split_heads(y, cfg)
+        return split_heads(limited(y, cfg) if cfg.qkv_limit else y, cfg)
     return placed(letter.lower(), y, w, cfg, identity)
 
 

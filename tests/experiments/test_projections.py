@@ -28,6 +28,12 @@ def test_only_the_product_of_queries_and_keys_counts(variant):
     assert projections.input_error(model, tokens) < 1e-12
 
 
+def test_values_are_limited_as_the_model_limits_them():
+    """In an OLMo with clip_qkv; without its limit they are 3 times their largest apart."""
+    model = tiny.load("olmo-limited")
+    assert model.config.qkv_limit and projections.input_error(model, tiny.ids(model, 12)) < 1e-12
+
+
 def test_swapped_matrices_are_each_others_with_their_biases():
     model = tiny.load("bert-masked")
     tokens, keep = tiny.ids(model, 9), ["q", "k", "v"]
