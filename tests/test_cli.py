@@ -329,31 +329,21 @@ def test_flags_and_help_come_from_the_registry(capsys):
 
 
 START = """
-import sys, time
-start = time.process_time()
-import numpy
-of_numpy = time.process_time() - start
+import sys
 from minitx.analysis.__main__ import main
 try:
     main(sys.argv[1:])
 except SystemExit:
-    print((time.process_time() - start) / of_numpy, file=sys.stderr)
-parts = "stats", "fft", "optimize", "linalg", "cluster", "special"
-slow = *(f"scipy.{part}" for part in parts), "matplotlib", "huggingface_hub", "tokenizers"
-print([name for name in slow if name in sys.modules])
+    parts = "stats", "fft", "optimize", "linalg", "cluster", "special"
+    slow = *(f"scipy.{part}" for part in parts), "matplotlib", "huggingface_hub", "tokenizers"
+    print([name for name in slow if name in sys.modules])
 """
 
 
 @pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["run", "lags", "--help"]])
 def test_help_comes_at_once(command):
     """It loads no part of SciPy, and nothing that draws, downloads or reads text."""
-    ratios = []
-    for _ in range(3):  # the first may compile
-        process = execute([sys.executable, "-c", START, *command])
-        assert process.stdout.splitlines()[-1] == "[]"
-        ratios.append(float(process.stderr))
-    if not sys.dont_write_bytecode:
-        assert min(ratios) < 5  # times what importing NumPy takes: measured 4; it was 14
+    assert execute([sys.executable, "-c", START, *command]).stdout.splitlines()[-1] == "[]"
 
 
 def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):

@@ -21,11 +21,9 @@ SURFACE = (ROOT / "minitx/README.md").read_text(encoding="utf-8")
 HEAVY = "scipy", "matplotlib", "huggingface_hub", "torch", "transformers", "tokenizers"
 WITH_PYTHON = ROOT.name, "minitx", "analysis"  # folders whose document shows Python
 IMPORT = f"""
-import sys, time
-start = time.process_time()
+import sys
 import minitx
-seconds = time.process_time() - start
-print(seconds, sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY})))
+print(sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY})))
 """
 
 
@@ -37,9 +35,7 @@ def folder(document):
 def test_import_is_light():
     command = [sys.executable, "-c", IMPORT]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
-    seconds, _, loaded = done.stdout.partition(" ")
-    assert loaded.strip() == "[]"
-    assert float(seconds) < 0.3  # of a core; measured 0.06, of which NumPy and safetensors 0.04
+    assert done.stdout.strip() == "[]"
 
 
 def test_public_names_are_those_of_the_documentation():

@@ -44,14 +44,15 @@ class Row(NamedTuple):
 # First the word before, from rows that repeat themselves; then words farther back, from facts in
 # the same order again and again; only then stories, of which most are told by looking back.
 ASKED = dict.fromkeys(("room", "owner", "thing", "holder", "colour"), 8.0)
-TOLD = dict.fromkeys(("other", "relation", "answer", "changed", "agreement", "pronoun"), 3.0)
-LOOKING = ASKED | TOLD
-MIXED = {kind: weight / 2 for kind, weight in LOOKING.items()} | {"plain": 4.0}
+TOLD = dict.fromkeys(("relation", "changed", "pronoun"), 3.0)
+FAR = {"other": 6.0, "agreement": 8.0, "answer": 8.0}  # learned late: asked more often
+LOOKING = ASKED | TOLD | FAR
+MIXED = LOOKING | dict.fromkeys(ASKED, 4.0) | {"sums": 5.0, "plain": 6.0}
 PLAN = (
     Row(800, 48, 32, RATE, 1.0, {"repeated": 0.6}, {}),
     Row(1200, 48, 32, RATE, 0.5, {"again": 0.375, "facts": 0.1875, "repeated": 0.1875}, LOOKING),
     Row(1400, 48, 32, RATE, 0.5, {"again": 0.06, "facts": 0.1, "repeated": 0.04}, LOOKING),
-    Row(2600, 96, 16, 0.0, 1.0, {"again": 0.024, "facts": 0.032, "repeated": 0.024}, MIXED),
+    Row(3600, 96, 16, 0.0, 1.0, {"again": 0.024, "facts": 0.032, "repeated": 0.024}, MIXED),
 )
 
 
