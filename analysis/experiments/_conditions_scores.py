@@ -23,6 +23,7 @@ class ScoresRead:
 
     def __init__(self, model, documents, pairs, columns, run):
         self.model, self.pairs, self.columns = model, pairs, columns
+        self.reach = conditions.reach(documents.T)
         means = mean_kernel.overall(model, mean_kernel.means(model, documents, run))
         self.means = dict(zip(mean_kernel.before_turn(model), means))
 
@@ -63,7 +64,7 @@ class ScoresRead:
 
     def _measure(self, layers):
         """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn."""
-        attention = np.array([profiles.profile(x["pattern"]) for x in layers])
+        attention = np.array([profiles.profile(x["pattern"], self.reach) for x in layers])
         curves = [self._columns(layers[layer], head) for layer, head in self.pairs]
         return {"attention": attention, "scores": self._scores(layers), "xcorr": np.array(curves)}
 

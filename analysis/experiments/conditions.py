@@ -33,9 +33,8 @@ CONDITIONS = inputs_given.CONDITIONS
 REPEATED = [*CONDITIONS].index("repeated")
 NEAR = profiles.REACH
 COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
-KEPT = 0.5  # of its attention on the text, from which a head keeps its direction
+KEPT = 0.5  # of its attention on the text, from which a head keeps its direction where most goes
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
-PERMUTATIONS = 1000  # of the heads with a direction
 DRAWN = 3  # heads, where none are named
 TOLD = 6  # heads in the sentence
 # what a head's direction is built on: whether it stays on a repeated word, on words alone, shuffled
@@ -74,13 +73,16 @@ def conditions(
     T, causal = texts.T, model.config.causal
     result = {"documents": len(texts), "T": T, "causal": causal, "lags": profiles.offsets()}
     result["conditions"] = np.array([reader.words(name) for name in CONDITIONS])
-    for name in ("attention", "scores", "scores_shuffled"):
+    everywhere = profiles.mean_attention(mean["attention"], T)  # [I L H R], up to half of T
+    result["attention"] = profiles.within(everywhere, NEAR)
+    for name in ("scores", "scores_shuffled"):
         result[name] = profiles.mean_attention(mean[name], T)
     result["xcorr"] = mean["xcorr"]
     variance = mean["squares_repeated"] - result["attention"][REPEATED] ** 2
     result["spread_repeated"] = np.sqrt(np.maximum(variance, 0))  # 0 may be -1e-17
     result |= _own_offsets(result, T, causal)
-    result |= _kinds(result, seed)
+    result |= _keeps(result, everywhere)
+    result |= _kinds(result)
     return result | _by_head(result, pairs)
 
 
@@ -112,7 +114,7 @@ def _gather(model, documents, reader, seed, run):
         sums = {name: np.array([given[name] for given in by_condition]) for name in same}
         order = np.random.default_rng((seed, i)).permutation(len(document))
         sums["scores_shuffled"] = yield reader.shuffled(document, order)
-        repeated = sums["attention"][REPEATED]
+        repeated = profiles.within(sums["attention"][REPEATED], NEAR)
         sums["squares_repeated"] = profiles.mean_attention(repeated, documents.T) ** 2
         return sums
 
@@ -125,6 +127,7 @@ class TableRead:
 
     def __init__(self, model, documents, pairs, columns, run):
         self.model, self.columns = model, columns
+        self.reach = inputs_given.reach(documents.T)
         self.split = {pair: factors.svd(*inputs.query_key(model, *pair)) for pair in pairs}
 
     def words(self, name):
@@ -133,7 +136,7 @@ class TableRead:
 
     def reading(self, tokens, name):
         """A Reading of attention [L H R], scores [L H R] and xcorr [n R J] under a condition."""
-        reading = inputs_given.stream_and_profiles(self.model, tokens, name)
+        reading = inputs_given.stream_and_profiles(self.model, tokens, name, self.reach)
         return reading._replace(value=lambda final: self._measure(*reading.value(final)))
 
     def shuffled(self, document, order):
@@ -184,29 +187,30 @@ def _own_offsets(r, T, causal):
     return result
 
 
-def _kinds(r, seed):
-    """How many heads with a direction keep it under each condition, and what it is built on.
+def _keeps(r, everywhere):
+    """Heads that keep their offset: it has most attention, and at least KEPT of that on the text.
 
-    The null shuffles the attention of each condition over these heads.
+    The null: heads with a peak as high anywhere would have it at their offset in one of K cases, of
+    the K offsets that a query sees. One head alone has to keep its offset among all of up to half a
+    document, as one of NEAR would do by chance too often.
     """
     directed = r["directed"]
-    attention = r["attention"][:, directed]  # [I n R]
-    n = directed.sum()
-    place = (r["offset_of_heads"][directed] + NEAR)[None, :, None]
-    own = r["attention_of_heads"][0][directed]
-    rng = np.random.default_rng(seed)
-    by_chance = []
-    for _ in range(PERMUTATIONS):
-        permuted = attention[:, rng.permutation(n)]
-        at_place = np.take_along_axis(permuted, place, axis=-1)[..., 0]
-        by_chance.append((at_place >= KEPT * own).sum(axis=1))
-    keeps = r["attention_of_heads"] >= KEPT * r["attention_of_heads"][0]  # [I L H]
-    result = {"keeps": keeps, "n_kept": (keeps & directed).sum(axis=(1, 2))}
-    result["n_kept_null"] = np.quantile(by_chance, nulls.CHANCE, axis=0)
-    by_name = dict(zip(CONDITIONS, keeps))
+    attention = everywhere if r["n_directed"] == 1 else r["attention"]  # [I L H R]
+    reach = attention.shape[-1] // 2
+    has_peak = attention.max(axis=-1) >= KEPT * r["attention_of_heads"][0]
+    keeps = has_peak & (profiles.highest(attention) == r["offset_of_heads"])
+    n_kept, n_peaks = ((each & directed).sum(axis=(1, 2)) for each in (keeps, has_peak))
+    K = 1 + reach * (1 if r["causal"] else 2)
+    result = {"keeps": keeps, "n_kept": n_kept, "n_offsets": K}
+    return result | {"n_kept_null": nulls.count(n_peaks, 1 / K)}
+
+
+def _kinds(r):
+    """What the direction of each head is built on, by the conditions under which it keeps it."""
+    by_name = dict(zip(CONDITIONS, r["keeps"]))
     alone = by_name["repeated"], by_name["words"], by_name["shuffled"]
-    kinds = [directed & is_kind(*alone) for is_kind in KINDS.values()]
-    result["n_by_kind"] = np.array([kind.sum() for kind in kinds])
+    kinds = [r["directed"] & is_kind(*alone) for is_kind in KINDS.values()]
+    result = {"n_by_kind": np.array([kind.sum() for kind in kinds])}
     result["kinds"] = np.array([*KINDS])
     result["kind_of_heads"] = np.array(kinds).argmax(axis=0)
     return result
@@ -337,10 +341,11 @@ register(
         fact n_directed: heads with a direction on the text: {profiles.DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset on
             the text
-        n_kept by conditions: heads with a direction that keep at least {KEPT:.0%} of their
-            attention to that offset, by condition
-            null: 99 % quantile of {PERMUTATIONS} shuffles of each condition's attention over the
-            heads with a direction
+        n_kept by conditions: heads with a direction that keep it: at least {KEPT:.0%} of their
+            attention to that offset, and more than to any other, by condition
+            null: 99 % quantile if every head with a peak as high had it at any of the offsets
+        fact n_offsets: offsets compared, those that a query sees within {NEAR} tokens, or for one
+            head alone within half a document
         fact n_by_kind by kinds: heads with a direction, by the source of the direction
         fact offset by heads: offset other than 0 to which each plotted head attends most on the
             text
@@ -360,10 +365,10 @@ register(
         fact documents: documents read
     """,
     answer=Asks(
-        "heads with a direction that keep half of their attention to their offset when one word "
-        "is repeated",
+        "heads with a direction whose offset keeps half of its attention, and has most, with one "
+        "word repeated",
         value=f"{{n_kept[{REPEATED}]}} of {{n_directed}}",
-        chance=f"up to {{n_kept_null[{REPEATED}]:.0f}} of {{n_directed}}",
+        chance=f"up to {{n_kept_null[{REPEATED}]:.0f}} of {{n_directed}}, peaks at any offset",
         rule=Of(f"n_kept[{REPEATED}]", out_of="n_directed", enough=MOST),
         without=Without("n_directed", "0 of {directed.size} heads with one", "0 heads"),
     ),
@@ -371,10 +376,11 @@ register(
         "n_directed",
         [
             "{n_directed} of {directed.size} heads have a direction; ",
-            f"{{n_kept[{REPEATED}]}} of these keep at least {{KEPT:.0%}} of the attention to their "
-            "offset when one word is repeated (heads shuffled: up to "
-            f"{{n_kept_null[{REPEATED}]:.0f}}). As many under each condition: ",
-            Rows("{conditions}: {n_kept} (heads shuffled: up to {n_kept_null:.0f})", first=1),
+            f"{{n_kept[{REPEATED}]}} of these keep it when one word is repeated: their offset "
+            "still has most attention, and at least {KEPT:.0%} of that on the text (peaks at any "
+            f"of {{n_offsets}} offsets: up to {{n_kept_null[{REPEATED}]:.0f}}). As many under each "
+            "condition: ",
+            Rows("{conditions}: {n_kept} (by chance up to {n_kept_null:.0f})", first=1),
             ". Built on: ",
             Rows("{kinds}: {n_by_kind}", where="n_by_kind", join=", "),
             ". Attention at the offset, and the peak of the scores there as a share of the peak on "

@@ -99,7 +99,7 @@ def directed(attention, T, reach=REACH, causal=False):
     >>> directed(attention, T=512, reach=2)
     array([ True, False, False])
     """
-    best = _within(attention, reach).argmax(axis=-1)
+    best = within(attention, reach).argmax(axis=-1)
     return (best != reach) & stands_out(attention, T, reach, causal)
 
 
@@ -113,7 +113,7 @@ def stands_out(attention, T, reach=REACH, causal=False):
     >>> stands_out(np.array([own, even]), 64)
     array([ True, False])
     """
-    within_reach = _within(attention, reach)
+    within_reach = within(attention, reach)
     by_uniform = mean_attention(uniform(T, causal, reach), T)
     least = np.maximum(LEAST, TIMES * by_uniform)
     return within_reach.max(axis=-1) >= least[within_reach.argmax(axis=-1)]
@@ -141,8 +141,12 @@ def by_strength(attention, counted):
     return (bands[:, None] == np.arange(len(STRENGTHS))).sum(axis=0)
 
 
-def _within(attention, reach):
-    """The offsets -reach ... reach of more: [... R] -> [... 2 reach + 1]."""
+def within(attention, reach):
+    """The offsets -reach ... reach of more: [... R] -> [... 2 reach + 1].
+
+    >>> within(np.array([0.1, 0.2, 0.4, 0.2, 0.1]), reach=1)
+    array([0.2, 0.4, 0.2])
+    """
     middle = attention.shape[-1] // 2
     return attention[..., middle - reach : middle + reach + 1]
 

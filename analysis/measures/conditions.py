@@ -65,9 +65,16 @@ def head_profiles(model, document, name):
     return heads.head_profiles(model, document, CONDITIONS[name].edits)
 
 
-def stream_and_profiles(model, document, name):
+def stream_and_profiles(model, document, name, reach=profiles.REACH):
     """A Reading: input X [L T D] of every attention layer under a condition, profiles [L H R]."""
-    return inputs.with_profiles(model, document, CONDITIONS[name].edits)
+    return inputs.with_profiles(model, document, CONDITIONS[name].edits, reach)
+
+
+def reach(T):
+    """Offsets at which attention is measured: up to half of a document, within which one head
+    alone has to keep its offset.
+    """
+    return max(profiles.REACH, T // 2)
 
 
 def scores_by_lag(model, X, reach=profiles.REACH):

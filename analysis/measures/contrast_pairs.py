@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import scipy
 
 from minitx.circuits import repeated
 from minitx.circuits.measure import mask_id, places
@@ -172,7 +171,7 @@ def place(model, text, prefix=None):
 def likelier(clean, corrupt):  # [N], [N]
     """{name: number}: in how many pairs the clean text makes the right answer likelier."""
     N = len(clean)
-    null = np.ceil(scipy.special.bdtrik(nulls.CHANCE, N, 0.5)) / N
+    null = nulls.count(N, 0.5) / N
     return {"told": (clean > corrupt).mean(), "told_null": null, "n_pairs": N}
 
 

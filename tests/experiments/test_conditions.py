@@ -1,5 +1,7 @@
 """Four inputs to the same heads, and what remains of their directions."""
 
+from dataclasses import replace
+
 import constructed
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 3, "tokens": 64}
 NAMES = [*conditions.CONDITIONS]
+REPEATED = NAMES.index("repeated")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +59,7 @@ def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
     score = result["score_kept_of_heads"][:, 1, 0]
     assert score[0] == 1 and score[NAMES.index("shuffled")] > 0.5
     assert abs(score[[NAMES.index(name) for name in ("positions", "words")]]).max() < 0.2
-    assert (
-        registry.get("conditions").answer(result).verdict == "no"
-    )  # 2 of 3, and 2 of 3 with heads shuffled
+    assert registry.get("conditions").answer(result).verdict == "partly"
 
 
 def test_heads_that_read_words_have_nothing_to_keep(results):
@@ -135,11 +136,42 @@ def test_the_bundles_deeper_head_needs_both(bundled):
     assert named["heads"].tolist() == ["L2H1", "L0H0"]
 
 
-def test_dealt_anew_few_heads_keep_their_direction(results):
-    """Heads of seven directions: hardly two have one in common."""
-    result = results["waves"]
-    i = NAMES.index("positions")
-    assert result["n_kept"][i] == 7 > 2 + result["n_kept_null"][i]
+def planted(lags, share, tokens=64, causal=False):
+    """Verdict and numbers of as many heads as lags, each with this share of its attention there."""
+    model = constructed.strengths({(0, head): (lag, share) for head, lag in enumerate(lags)})
+    model = replace(model, config=replace(model.config, causal=causal))
+    result = experiment.conditions(model, documents=3, tokens=tokens)
+    kept, by_chance = (result[name][REPEATED] for name in ("n_kept", "n_kept_null"))
+    return registry.get("conditions").answer(result).verdict, kept, by_chance
+
+
+@pytest.mark.parametrize("tokens", [64, 512])
+@pytest.mark.parametrize("share", [0.11, 0.2, 0.5])
+@pytest.mark.parametrize("lags", [(-1, 2), (-1, -1, -1), (-1, 2, -3, 1)])
+def test_few_heads_that_read_positions_are_enough_for_a_yes(tokens, share, lags):
+    assert planted(lags, share, tokens) == ("yes", len(lags), len(lags) // 4 + 1)
+
+
+@pytest.mark.parametrize(
+    "tokens, causal, verdict",
+    [(64, False, "undecided"), (128, False, "yes"), (128, True, "undecided"), (200, True, "yes")],
+)
+def test_one_head_is_asked_among_all_lags_of_half_a_document(tokens, causal, verdict):
+    """One of 21 offsets is not rare enough, one of 101 is."""
+    assert planted([-1], 0.5, tokens, causal)[:2] == (verdict, 1)
+
+
+def test_a_head_keeps_its_offset_only_where_it_has_most_attention():
+    """Half of the attention stays at -1, but as much goes to 0: this head has lost its offset."""
+    r = {"directed": np.array([[True, True]]), "n_directed": 2, "causal": True}
+    r |= {"offset_of_heads": np.array([[-1, -1]]), "attention_of_heads": np.array([[[0.8, 0.8]]])}
+    attention = np.zeros((2, 1, 2, 21))
+    attention[0, ..., 9] = 0.8
+    attention[1, ..., 9], attention[1, 0, 0, 10] = 0.4, 0.41
+    kept = experiment._keeps(r | {"attention": attention}, None)
+    assert kept["keeps"].tolist() == [[[True, True]], [[False, True]]]
+    assert kept["n_kept"].tolist() == [2, 1] and kept["n_kept_null"].tolist() == [1, 1]
+    assert kept["n_offsets"] == 11
 
 
 def test_it_is_drawn(results):

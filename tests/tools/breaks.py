@@ -1874,6 +1874,12 @@ BREAKS = [
         "words | positions",
     ),
     Break(
+        "a head keeps its offset where another has more of its attention",
+        CONDITIONS_EXPERIMENT,
+        'has_peak & (profiles.highest(attention) == r["offset_of_heads"])',
+        "has_peak",
+    ),
+    Break(
         "a shift has the sign of a slip in print",
         ROTATION,
         "T * np.asarray(theta) / (2 * np.pi * f)",

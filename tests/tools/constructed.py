@@ -79,13 +79,13 @@ def neither():
     return build(table, {(0, 0): word_head(WORDS, WORDS), (1, 1): word_head(WORDS, WORDS)})
 
 
-def strengths():
-    """Every head of SHARES gives this share of its attention to its lag, the rest to place 0."""
+def strengths(planted=SHARES):
+    """Every head planted gives a share of its attention to its lag, and the rest to place 0."""
     table = wave_table(LONG)
     table[1:, OTHERS] = 1
     table[0] = 0
     table[0, FIRST] = np.sqrt(len(PERIODS) + 1)  # as long as the other rows
-    heads = {place: sharing_head(*choice) for place, choice in SHARES.items()}
+    heads = {place: sharing_head(*choice) for place, choice in planted.items()}
     return build(table, heads)
 
 
