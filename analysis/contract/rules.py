@@ -38,8 +38,8 @@ class Of:
 
     Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
     results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
-    which `enough` is a share. Where there is NAME_interval, its lower end has to exceed the null
-    for an effect, and its upper end must not for none.
+    which `enough` is a share. interval: two ends, NAME_interval where there is one: for an
+    effect the lower one has to exceed the null, and for none the upper one must not.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Of:
     most: object = 1.0
     margin: object = None
     out_of: object = None
+    interval: object = None
 
     @property
     def null_name(self):
@@ -59,20 +60,31 @@ class Of:
 
     def finding(self, names):
         """The Finding of verdict.py."""
-        ends = [names.value(self.name)]
-        if f"{self.name}_interval" in names.result:
-            ends = [*ends, *np.ravel(names[f"{self.name}_interval"])]
-        nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
-        return self._beside(min(ends), max(map(names.value, nulls)), names, max(ends))
+        low, high = self._ends(names)
+        return verdict.beside(low, self._null(names), high=high, **self._options(names))
 
-    def _beside(self, value, null, names, high=None):
-        """The Finding of a value and its null, with the options of the rule."""
+    def _ends(self, names):
+        """The least and the largest of the value and the ends of its interval."""
+        ends = [names.value(self.name)]
+        own = f"{self.name}_interval"
+        if self.interval is not None:
+            ends = [*ends, *names.value(self.interval)]
+        elif own in names.result and names[own].shape == (2,):
+            ends = [*ends, *names[own]]
+        return min(ends), max(ends)
+
+    def _null(self, names):
+        """The null, of several the largest."""
+        nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
+        return max(map(names.value, nulls))
+
+    def _options(self, names):
+        """The options of verdict.beside."""
         enough, most = names.value(self.enough), names.value(self.most)
         if self.out_of is not None:
             n = names.value(self.out_of)
             enough, most = enough * n, n
-        margin = names.value(self.margin)
-        return verdict.beside(value, null, enough=enough, most=most, margin=margin, high=high)
+        return {"enough": enough, "most": most, "margin": names.value(self.margin)}
 
     def verdict(self, names):
         """One of verdict.VERDICTS."""
@@ -87,15 +99,13 @@ class Of:
 class Below(Of):
     """By how much the result NAME is below its null: what is less than chance gives is the effect.
 
-    An interval is not looked at.
+    enough: of this difference.
     """
 
     def finding(self, names):
-        """The Finding of the difference beside 0; its margin is that of the value and the null."""
-        null = names.value(self.null_name)
-        beside_null = self._beside(null, null, names)
-        rule = replace(self, margin=beside_null.margin)
-        return rule._beside(null - names.value(self.name), 0, names)
+        """The Finding of the difference beside 0."""
+        low, high = self._ends(names)
+        return verdict.below(high, self._null(names), low=low, **self._options(names))
 
 
 @dataclass(frozen=True)
@@ -112,9 +122,17 @@ class Each(Of):
         """{number of the entry: Finding}."""
         values, nulls = (np.atleast_1d(names.value(x)) for x in (self.name, self.null_name))
         rows = np.flatnonzero(names[self.where]) if self.where else range(len(values))
-        n = None if self.out_of is None else np.broadcast_to(names.value(self.out_of), values.shape)
-        alone = {int(i): self if n is None else replace(self, out_of=n[i]) for i in rows}
-        return {i: rule._beside(values[i], nulls[i], names) for i, rule in alone.items()}
+        columns = {"name": values, "null": nulls}
+        if self.out_of is not None:
+            columns["out_of"] = np.broadcast_to(names.value(self.out_of), values.shape)
+        if self.interval is not None:
+            columns["interval"] = names.value(self.interval)
+        return {int(i): self._alone(columns, i).finding(names) for i in rows}
+
+    def _alone(self, columns, i):
+        """The rule of entry i."""
+        own = {option: column[i] for option, column in columns.items()}
+        return Of(enough=self.enough, most=self.most, margin=self.margin, **own)
 
     def verdict(self, names):
         """By verdict.every."""
@@ -155,7 +173,8 @@ class Led(_Together):
 class Provided(_Together):
     """The last rule, provided that all before it show an effect; if not, the verdict `otherwise`.
 
-    What has to be there for the question to make sense: a model that uses positions at all.
+    What has to be there for the question to make sense: a model that uses positions at all. Where
+    one of these is undecided, so is the answer.
     """
 
     def __init__(self, *rules, otherwise="undecided"):
@@ -165,8 +184,10 @@ class Provided(_Together):
     def verdict(self, names):
         """Of the last rule, or `otherwise`."""
         *conditions, asked = self.rules
-        is_there = all(rule.verdict(names) in verdict.EFFECTS for rule in conditions)
-        return asked.verdict(names) if is_there else self.otherwise
+        missing = {rule.verdict(names) for rule in conditions} - {*verdict.EFFECTS}
+        if not missing:
+            return asked.verdict(names)
+        return "undecided" if "undecided" in missing else self.otherwise
 
 
 class Either(_Together):

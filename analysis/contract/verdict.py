@@ -60,6 +60,19 @@ def beside(value, null, *, enough=0.0, most=1.0, margin=None, high=None):
     return Finding(*map(float, numbers))
 
 
+def below(value, null, *, low=None, **options):
+    """The Finding of a value whose effect is to be less than its null, with options of `beside`.
+
+    low: lower end of an interval, of which `value` is the upper one. The difference stands beside
+    0; where there is no largest value its margin is a tenth of the null.
+
+    >>> [below(x, null=10, most=math.inf).verdict for x in (9.99, 8.9)]
+    ['no', 'yes']
+    """
+    options["margin"] = beside(null, null, **options).margin
+    return beside(null - value, 0, high=None if low is None else null - low, **options)
+
+
 def every(*findings):
     """Findings of equal weight: yes if all say yes, partly if only some show an effect.
 

@@ -299,10 +299,10 @@ register(
         fact documents: documents measured
     """,
     answer=Asks(
-        "pairs of heads: with the earlier one shifted, the deeper one loses half of its attention "
-        "or moves a tenth",
-        value="{n_lost} lose, {n_moved} move, of {n_pairs}",
-        chance="{n_moved_null} move, shifted to random sides",
+        "largest share of a deeper head's attention that moves with an earlier head, in {n_pairs} "
+        "pairs of heads",
+        value="{strongest:.2f}",
+        chance="{strongest_null:.2f}, shifted to random sides",
         rule=Of("strongest", enough=HALF),
         without=Without("n_pairs"),
     ),

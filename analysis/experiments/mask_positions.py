@@ -500,7 +500,7 @@ register(
         value=partial(_of_worth, name="gain"),
         chance=[partial(_of_worth, name="gain_null"), ", its distances shuffled"],
         rule=Provided(
-            Of("order_interval[0]", null=0, most=np.inf),
+            Of("order", null=0, most=np.inf),
             Of("gain", out_of="worth", enough=STANDS_IN),
             otherwise="no",
         ),

@@ -32,7 +32,14 @@ REASONS = "no_off", "no_length", "no_move", "no_notch"
 LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval", "loss_frequencies"
 # of what a model predicts beyond word frequencies, kept at the longest length: yes, and partly
 GOES_ON, HALF = 0.95, 0.5
-KEEPS = Each("kept_of_learned", null="kept_null", enough=GOES_ON, most=np.inf, margin=HALF)
+KEEPS = Each(
+    "kept_of_learned",
+    null="kept_null",
+    interval="kept_ends",
+    enough=GOES_ON,
+    most=np.inf,
+    margin=HALF,
+)
 PLACES = Each("r2", enough=np.inf)
 WORDS = {  # how a place enters
     "learned": "a learned table",
@@ -105,9 +112,16 @@ def _longest(r):
     names = "by_length", "by_length_null", "by_length_interval"
     result = {name.replace("by_length", "longest"): r[name][:, -1] for name in names}
     learned = r["loss_frequencies"] - r["loss_by_length"][:, FACTORS.index(1)]
-    kept = 1 - result["longest_interval"][:, 1] / np.maximum(learned, verdict.NATS)
+    result["learned"] = learned
+    kept = kept_ends(result)[:, 0]
     # the null: word frequencies alone
-    return result | {"learned": learned, "kept": kept, "kept_null": np.zeros(len(kept))}
+    return result | {"kept": kept, "kept_null": np.zeros(len(kept))}
+
+
+def kept_ends(r):
+    """The least and the most that is kept of it: [n 2]."""
+    learned = np.maximum(r["learned"], verdict.NATS)[:, None]
+    return 1 - r["longest_interval"][:, ::-1] / learned
 
 
 def _pairs(r):

@@ -532,6 +532,7 @@ register(
         rule=Led(
             Of("steady_directed", enough=MOST),
             Of("offset_shuffled", null="steady_directed_null", enough=MOST),
+            Of("offset_repeated", enough=MOST),
         ),
         without=Without("n_directed", "0 of {directed.size} heads with one", "0 heads", "no"),
     ),

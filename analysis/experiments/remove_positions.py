@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ..contract import NATS, Asks, Below, Led, Of, Provided, Without, options, register
+from ..contract import NATS, Asks, Below, Of, Provided, Without, options, register
 from ..drawing import Bar, Line, When, bars, column, draw, row
 from ..machine.language import translated
 from ..maths import stats
@@ -251,11 +251,6 @@ def order(name):
     return words
 
 
-def worst_zero(r):
-    """The upper end of the loss without positions."""
-    return max(r["loss_zero"], r["loss_interval"][1, 1])
-
-
 def works(r):
     """How far below that of frequencies the loss has to stay."""
     return WORKS * (r["loss_null"] - r["loss"])
@@ -444,9 +439,12 @@ register(
         chance="{loss_null.exp:.3g} by word frequencies",
         rule=Provided(
             Below("loss", **NATS),
-            Led(
-                Below("worst_zero", null="loss_null", **NATS),
-                Below("loss_zero", null="loss_null", enough=works, **NATS),
+            Below(
+                "loss_zero",
+                null="loss_null",
+                interval="loss_interval[1]",
+                enough=works,
+                **NATS,
             ),
         ),
         without=Without("loss", OF_FEATURES),

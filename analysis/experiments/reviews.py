@@ -335,8 +335,8 @@ register(
         value="{accuracy:.1%} (positions at zero: {accuracy_zero:.1%})",
         chance="{accuracy_null:.1%} at most",
         rule=Every(
-            Of("worth_interval[0]", null=0, margin=margin),
-            Of("worth_shuffled_interval[0]", null=0, margin=margin),
+            Of("worth", null=0, margin=margin),
+            Of("worth_shuffled", null=0, margin=margin),
         ),
         without=Without("gain > LEARNED"),
     ),

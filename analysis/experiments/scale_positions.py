@@ -94,9 +94,13 @@ def worth(r):
 
 
 def rises(r):
-    """Rises of the loss at half and double the size; of an interval that holds 0 its lower end."""
-    low = r["change_interval"][:, 0]
-    return np.where(low > 0, r["change"], low)[[HALF, DOUBLE]]
+    """Rises of the loss at half and double the size."""
+    return r["change"][[HALF, DOUBLE]]
+
+
+def rises_ends(r):
+    """Their intervals."""
+    return r["change_interval"][[HALF, DOUBLE]]
 
 
 def rises_by_chance(r):
@@ -158,9 +162,15 @@ register(
         value="{change[HALF]:+.2f} and {change[DOUBLE]:+.2f} (at zero: {change[0]:+.2f})",
         chance="{rise_null:+.2f}, shuffled rows",
         rule=Provided(
-            Of("change_interval[0][0]", null=0, **NATS),
+            Of("change[0]", null=0, interval="change_interval[0]", **NATS),
             Below("loss", **NATS),
-            Each("rises", null="rises_by_chance", most=np.inf, margin=worth),
+            Each(
+                "rises",
+                null="rises_by_chance",
+                interval="rises_ends",
+                most=np.inf,
+                margin=worth,
+            ),
         ),
     ),
     says=[

@@ -118,6 +118,13 @@ def matters(r):
     return MATTERS * abs(r["change_zero"])
 
 
+def worst_ends(r):
+    """The interval of the largest change, whatever its sign."""
+    low, high = np.sort(abs(r["worst_interval"]))
+    holds_0 = r["worst_interval"].prod() < 0
+    return 0.0 if holds_0 else low, high
+
+
 def changes(r):
     """Change of the loss from no shift, by shift."""
     return r["losses"] - r["losses"][0]
@@ -157,7 +164,13 @@ register(
         chance="{worst_null:.3f}",
         rule=Provided(
             Of("change_zero.abs", null="worst_null", **NATS),
-            Signed("worst.abs", null="worst_null", enough=matters, **NATS),
+            Signed(
+                "worst.abs",
+                null="worst_null",
+                interval="worst_ends",
+                enough=matters,
+                **NATS,
+            ),
         ),
     ),
     says=[

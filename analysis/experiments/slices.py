@@ -226,8 +226,8 @@ register(
         fact n_heads: heads of the model
     """,
     answer=Asks(
-        "heads whose attention changes without the slice of another head, and its change",
-        value="{n_changed} of {n_heads}, {others:.2f} (own: {own:.2f})",
+        "heads whose attention changes without the slice of another head",
+        value="{n_changed} of {n_heads} (by {others:.2f}; their own: {own:.2f})",
         chance="dimensions drawn: {own_null:.2f}",
         rule=Below("n_changed", null="n_heads", out_of="n_heads", enough=1, margin=0),
     ),

@@ -120,20 +120,19 @@ def above_null(most=1.0, margin=None, least=-np.inf):
 
 def not_above_null(most=1.0, margin=None):
     """The rule that there is no such effect."""
-    holds = above_null(most, margin)["holds"]
     words = f"not {_margin(most, margin)} above its null"
-    return {"holds": lambda ours, null: not holds(ours, null), "rule": words}
 
+    def holds(ours, null):
+        return verdict.beside(ours, null, most=most, margin=margin).verdict == "no"
 
-NOT_ABOVE = {"holds": lambda ours, null: bool(ours <= null), "rule": "not above its null"}
+    return {"holds": holds, "rule": words}
 
 
 def below_null(most=1.0, margin=None):
     """The rule that the value is below its null by the common margin."""
 
     def holds(ours, null):
-        by = verdict.beside(null, null, most=most, margin=margin).margin
-        return bool(null - ours > by)
+        return verdict.below(ours, null, most=most, margin=margin).verdict in verdict.EFFECTS
 
     return {"holds": holds, "rule": f"{_margin(most, margin)} below its null"}
 
@@ -751,7 +750,7 @@ CLAIMS = [
         contrast("contrast_x"),
         "absent",
         null=contrast("contrast_x_null"),
-        **NOT_ABOVE,
+        **not_above_null(np.inf),
     ),
     Claim(
         "figure 5",

@@ -7,8 +7,8 @@ loss at the end of its training, not the curve that led there. Order: the words,
 list.
 """
 
-from ..contract import verdict
-from .claims import NOT_ABOVE, SHARE, Claim, above_null, below_null, number
+from ..contract.rules import NATS
+from .claims import SHARE, Claim, above_null, below_null, not_above_null, number
 
 PRESS, HAVIV = "Press et al. 2022, figure 1", "Haviv et al. 2022"
 KAZEMNEJAD, BARBERO = "Kazemnejad et al. 2023", "Barbero et al. 2024"
@@ -23,7 +23,6 @@ WORDS = {
 }
 LONGER = "change of the loss at 4 times the trained length, nats per token: {}"
 PROBED = "R² of a token's position from the stream, best layer, lower end of its interval: {}"
-NATS = {"most": float("inf"), "margin": verdict.NATS}  # of losses
 HELD, BROKEN = (
     "generalizes beyond the training length",
     "does not generalize beyond the training length",
@@ -63,14 +62,14 @@ def of_place(source, causal, published, rule):
 
 
 CLAIMS = [
-    of_length(PRESS, "alibi", HELD, NOT_ABOVE),
-    of_length(PRESS, "buckets", HELD, NOT_ABOVE),
+    of_length(PRESS, "alibi", HELD, not_above_null(**NATS)),
+    of_length(PRESS, "buckets", HELD, not_above_null(**NATS)),
     of_length(PRESS, "sinusoidal", BROKEN, above_null(**NATS)),
     of_length(PRESS, "rotary", BROKEN, above_null(**NATS)),
     of_length("Press et al. 2022", "learned", BROKEN, above_null(**NATS)),
-    of_length(KAZEMNEJAD, "none", HELD, NOT_ABOVE, causal=True),
+    of_length(KAZEMNEJAD, "none", HELD, not_above_null(**NATS), causal=True),
     of_place(HAVIV, True, "known from the causal mask", SHARE),
-    of_place(HAVIV, False, "known only where the future is hidden", NOT_ABOVE),
+    of_place(HAVIV, False, "known only where the future is hidden", not_above_null()),
     Claim(
         BARBERO,
         "attention of the sharpest head to its offset, the fastest quarter of the pairs not turned "

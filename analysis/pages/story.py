@@ -246,10 +246,12 @@ def runs_of(numbers):
     return ", ".join(translated(" to ").join(pair) for pair in ends)
 
 
+LEFT = Of("r2_on_last", null=("r2_on_null", "r2_random_interval[1]"))
+
+
 def is_left(r):
     """Whether the last layer tells positions better than random weights do, by the margin."""
-    null = max(r["r2_on_null"], r["r2_random_interval"][1])
-    return verdict.beside(r["r2_on_last"], null).verdict in verdict.EFFECTS
+    return LEFT.verdict(Names(r)) in verdict.EFFECTS
 
 
 def place(r, condition):

@@ -1,7 +1,9 @@
 """What experiments declare: numbers with their nulls, sentences as templates, answers by rule."""
 
+import re
 import subprocess
 import sys
+from string import Formatter
 
 import numpy as np
 import pytest
@@ -50,6 +52,14 @@ R = {
     "which": np.array("more"),
 }
 ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
+
+
+COUNTED = {  # numbers of which the rule looks at a share, or at their difference
+    "bases": {"columns_svd"},
+    "lags": {"n_positions"},
+    "mechanisms": {"longest"},
+    "reviews": {"accuracy"},
+}
 
 
 def doubled(r):
@@ -191,6 +201,48 @@ def test_both_ends_of_an_interval_decide(ends, kind):
     """An effect is there where both exceed the null by the margin, none where neither does."""
     result = R | {"share": np.mean(ends), "share_interval": np.array(ends)}
     assert Of("share").verdict(Names(result)) == kind
+
+
+@pytest.mark.parametrize(
+    "ends, kind", [((0.05, 0.7), "yes"), ((0.05, 0.85), "undecided"), ((0.85, 0.95), "no")]
+)
+def test_both_ends_of_an_interval_decide_what_is_below_a_null(ends, kind):
+    """The mirrored rule; it looked at the value alone."""
+    result = R | {"low": np.mean(ends), "ends": np.array([[0, 0], ends])}
+    assert Below("low", null="share", interval="ends[1]").verdict(Names(result)) == kind
+
+
+def test_each_entry_has_its_own_interval():
+    result = {"rises": np.array([0.5, 0.5, 0.0]), "rises_null": np.zeros(3)}
+    result["ends"] = np.array([[0.4, 0.6], [0.05, 0.9], [-0.1, 0.05]])
+    findings = Each("rises", interval="ends").by_entry(Names(result)).values()
+    assert [finding.verdict for finding in findings] == ["yes", "undecided", "no"]
+
+
+def test_what_depends_on_something_undecided_is_undecided():
+    result = R | {"open": np.array(0.5), "open_interval": np.array([0.05, 0.9])}
+    rule = Provided(Of("open", null=0), Of("share"), otherwise="no")
+    assert rule.verdict(Names(result)) == "undecided"
+
+
+def fields(piece):
+    """The results that a template names, outside of brackets: there stands what is beside it."""
+    if isinstance(piece, str):
+        bare = re.sub(r"\([^()]*\)", "", piece)
+        return {re.match(r"\w+", field)[0] for _, field, *_ in Formatter().parse(bare) if field}
+    if isinstance(piece, When):
+        return fields(piece.then) | fields(piece.otherwise)
+    return set().union(*map(fields, piece)) if isinstance(piece, (list, tuple)) else set()
+
+
+@pytest.mark.parametrize("experiment", ASKED, ids=lambda e: e.name)
+def test_every_number_of_an_answer_is_in_its_rule(experiment):
+    """A number that chance could give, told as an answer, and no rule that looks at it."""
+    beside_a_null = {x.name for x in experiment.numbers if numbers.null_of(x)}
+    rules = [rule.name for rule in experiment.answer.findings() if isinstance(rule.name, str)]
+    ruled = {re.match(r"\w+", name)[0] for name in rules}
+    named = fields(experiment.answer.value) & beside_a_null
+    assert named <= ruled | COUNTED.get(experiment.name, set())
 
 
 @pytest.mark.parametrize("value, kind", [(9.99, "no"), (8.9, "yes")])

@@ -23,7 +23,8 @@ def test_the_bundle_has_position_heads(bundled):
     assert result["steady"] > 0.5 > result["steady_null"]  # measured 1 against 0
     assert result["steady_directed"] > 0.5 > result["steady_directed_null"]  # measured 1 against 0
     assert result["kept"] > result["kept_null"] + 0.2  # measured 1 against 0.62
-    assert registry.get("profiles").answer(result).verdict == "yes"
+    # 4 of 7 keep theirs with one word repeated (chance: 3)
+    assert registry.get("profiles").answer(result).verdict == "partly"
 
 
 def test_what_stays_on_shuffled_words_need_not_be_the_work_of_positions(bundled):
