@@ -387,8 +387,9 @@ register(
         n_orders_follow by moved: random orders of positions in which half of the cells are exact
             no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one
-            band of their waves, or one octave of rotary pairs (`notch`)
-            null: share that lose it when as much energy is removed evenly from all frequencies
+            band of their waves, or one octave of rotary pairs, but not when as much energy is
+            removed evenly from all frequencies (`notch`)
+            null: share of those for which the reverse is true
         without_fastest by turned: attention of the sharpest head of a rotary model to its offset
             if the fastest quarter of the pairs is not rotated
             null: its minimum without another quarter

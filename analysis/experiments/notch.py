@@ -101,8 +101,8 @@ DIRECTED = [
     " Without any waves in their layer's positions, {n_need} of them lose it: they "
     "keep less than half of their attention at their offset.",
     When("n_need < n_directed", " The others do not read positions."),
-    " {n_lost} of these {n_need} lose it without one band (with the same energy removed evenly "
-    "from all frequencies: {n_lost_null}). By period: ",
+    " {n_lost} of these {n_need} lose it without one band, and keep it with the same energy "
+    "removed evenly from all frequencies (the reverse: {n_lost_null}). By period: ",
     Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),
     ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
     "{kept_null:.2f}). One band alone is sufficient for {n_enough}; the best one keeps {alone:.2f} "
@@ -125,19 +125,19 @@ register(
     per_head=("least_kept", "offset"),
     least_documents=2,
     numbers="""
-        n_lost: heads that read positions, and keep less than half without one of the bands
-            null: heads that keep less than half when as much energy is removed evenly from all
-            frequencies
+        n_lost: heads that read positions, and keep less than half without one of the bands, but
+            half or more when as much energy is removed evenly from all frequencies
+            null: heads with a band for which the reverse is true
         kept: attention kept at its offset without the band that a head needs most, mean
-            null: attention kept when as much energy is removed evenly, minimum over bands, mean of
+            null: attention kept when as much energy as that of this band is removed evenly, mean of
             heads
         n_enough: heads that keep half or more with one band alone
             no null: the attention that the best band leaves is beside its null
         alone: attention kept with the best band alone, mean over heads that read positions
             null: attention that heads keep without any waves
-        by_band_lost by band_names: heads that lose their direction without each band
-            null: heads that lose their direction when the energy of each band is removed evenly
-            from all frequencies
+        by_band_lost by band_names: heads that lose their direction without each band, and keep it
+            when its energy is removed evenly from all frequencies
+            null: heads for which the reverse is true
         by_band_enough by band_names: heads that keep their direction with each band alone
             no null: the attention that the best band leaves is beside its null
         rise: largest rise of the loss without a band in one layer, in nats per token
@@ -150,10 +150,10 @@ register(
         fact documents: documents measured
     """,
     answer=Asks(
-        "heads that owe their direction to positions and lose half of it without one frequency "
-        "band",
+        "heads that owe their direction to positions and lose half of it without one band, but "
+        "not evenly",
         value="{n_lost} of {n_need} (share kept: {kept:.2f})",
-        chance="{n_lost_null} (share kept: {kept_null:.2f})",
+        chance="{n_lost_null} evenly alone (share kept: {kept_null:.2f})",
         rule=Of("n_lost", out_of="n_need", enough=MAJORITY),
     ),
     says=[

@@ -264,22 +264,28 @@ def _kept(r, causal):
 def _summary(r):
     """Of the heads with a direction that need positions: how many lose it without a band.
 
-    They need positions if they lose it without any waves. The last band, of all, is left out.
+    They need positions if they lose it without any waves. The last band, of all, is left out. A
+    band counts for a head that keeps its direction when the same energy is removed evenly; the null
+    counts the reverse (McNemar 1947).
     """
     directed = r["directed"]
     needs = directed & (r["kept_without"][:, -1] < KEPT)  # [l H]
     kept = {way: np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)[needs] for way in WAYS}  # [heads K]
-    least = {way: x.min(axis=1) for way, x in kept.items()}
+    loses, loses_evenly = (kept[way] < KEPT for way in ("without", "evenly"))
+    by_band, by_band_null = loses & ~loses_evenly, loses_evenly & ~loses  # [heads K]
     most = kept["alone"].max(axis=1)
+    rows, most_needed = np.arange(len(most)), kept["without"].argmin(axis=1)
     result = {"n_directed": directed.sum(), "n_need": needs.sum()}
-    result["n_lost"] = (least["without"] < KEPT).sum()
-    result["n_lost_null"] = (least["evenly"] < KEPT).sum()
+    result["n_lost"], result["n_lost_null"] = (
+        each.any(axis=1).sum() for each in (by_band, by_band_null)
+    )
     result["n_enough"] = (most >= KEPT).sum()
-    result["kept"], result["kept_null"] = (_mean(least[way], 1.0) for way in ("without", "evenly"))
+    for name, way in ("kept", "without"), ("kept_null", "evenly"):
+        result[name] = _mean(kept[way][rows, most_needed], 1.0)
     result["alone"] = _mean(most, 0.0)
     result["alone_null"] = _mean(r["kept_without"][:, -1][needs], 0.0)
-    result["by_band_lost"] = (kept["without"] < KEPT).sum(axis=0)
-    result["by_band_lost_null"] = (kept["evenly"] < KEPT).sum(axis=0)
+    result["by_band_lost"] = by_band.sum(axis=0)
+    result["by_band_lost_null"] = by_band_null.sum(axis=0)
     result["by_band_enough"] = (kept["alone"] >= KEPT).sum(axis=0)
     result["band_names"] = r["bands"][:-1]
     return result

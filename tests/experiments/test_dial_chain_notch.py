@@ -6,6 +6,7 @@
 from dataclasses import replace
 
 import constructed
+import directed
 import numpy as np
 import pytest
 import tiny
@@ -15,7 +16,7 @@ import minitx
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import dial
 from minitx.analysis.maths import bands, moves, profiles, spectra
-from minitx.analysis.measures import later_layers, position_parts
+from minitx.analysis.measures import later_layers, notch_arrays, position_parts
 from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
@@ -283,6 +284,29 @@ def test_a_head_that_reads_copied_words_needs_no_waves(notches):
     assert r["alone_null"] < 0.1  # of the two that read positions
     assert verdict("notch", r) == "no"
     assert "The others do not read positions." in registry.get("notch").says(r)
+
+
+def test_a_band_counts_only_for_a_head_that_keeps_its_direction_without_as_much_evenly():
+    """One head needs the first band, one loses its direction either way, one only evenly."""
+    kept = {"without": [[0.2, 0.9], [0.2, 0.9], [0.8, 0.9]]}
+    kept |= {"evenly": [[0.8, 0.9], [0.3, 0.9], [0.4, 0.9]], "alone": [[0.9, 0.1]] * 3}
+    r = {"directed": np.ones((1, 3), bool), "bands": np.array(["slow", "fast", "all waves"])}
+    for way, of_heads in kept.items():
+        of_bands = np.column_stack([np.array(of_heads), np.zeros(3)])  # the last: all waves
+        r[f"kept_{way}"] = of_bands.T[None]  # [l K H]
+    summary = notch_arrays._summary(r)
+    assert (summary["n_lost"], summary["n_lost_null"], summary["n_need"]) == (1, 1, 3)
+    assert summary["by_band_lost"].tolist() == summary["by_band_lost_null"].tolist() == [1, 0]
+    assert summary["kept"] == pytest.approx(0.4) and summary["kept_null"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("waves", [constructed.FAST, constructed.SLOW, constructed.ALL])
+@pytest.mark.parametrize("share", [0.11, 0.2])
+def test_one_head_of_one_band_is_enough_for_a_yes_and_one_of_all_bands_is_not(share, waves):
+    model = directed.by_positions([-1], share, 64, waves)
+    r = registry.get("notch").run(model, tokens=64, documents=3, losses=0)
+    kind = "no" if len(waves) == len(constructed.ALL) else "yes"
+    assert (r["n_need"], r["n_lost_null"], verdict("notch", r)) == (1, 0, kind)
 
 
 def test_what_has_no_direction_loses_none(notches):

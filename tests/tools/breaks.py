@@ -1782,6 +1782,12 @@ BREAKS = [
         'np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)',
         'np.moveaxis(r[f"kept_{way}"], 1, -1)',
     ),
+    Break(
+        "a head that loses its direction evenly, too, depends on one band",
+        NOTCH,
+        "loses & ~loses_evenly",
+        "loses",
+    ),
     # where scores come from, what layers keep of positions, four inputs
     Break(
         "a term of the queries is added to that of another lag",

@@ -89,9 +89,9 @@ def strengths(planted=SHARES):
     return build(table, heads)
 
 
-def sharing_head(lag, share):
+def sharing_head(lag, share, waves_read=ALL):
     """A position head whose queries fit the first place, too: odds of the lag share : 1 - share."""
-    parts = position_head(lag, ALL, LONG)
+    parts = position_head(lag, waves_read, LONG)
     query, key = wave_table(LONG)[[9, 9 + lag]]
     at_lag = (query @ parts["W_Q"]) @ (key @ parts["W_K"])  # the score there, before the norm
     length = 2 * (len(WORDS) + len(PERIODS) + 1)  # squared, of a token: a norm makes it D
@@ -112,7 +112,19 @@ def wave_table(places=T):
 
 
 def position_head(lag, waves_read, places=T):
-    """Queries are the given waves moved by `lag`, keys the waves as they are."""
+    """Queries are the given waves moved by `lag`, keys the waves as they are; SHARP."""
+    W_Q, W_K = moved_waves(lag, waves_read)
+    fits = fit(np.arange(places), waves_read)
+    return {"W_Q": W_Q * SHARP / (fits[0] - fits[1:].max()), "W_K": W_K}
+
+
+def fit(distances, waves_read):
+    """Score by the distance from the right key, in tokens: [...] -> [...]."""
+    return np.cos(2 * np.pi * np.asarray(distances)[..., None] / PERIODS[waves_read]).sum(axis=-1)
+
+
+def moved_waves(lag, waves_read):
+    """W_Q and W_K [HALF d]: the given waves moved by `lag`, and as they are."""
     W_Q, W_K = np.zeros((2, HALF, d))
     angles = 2 * np.pi * lag / PERIODS
     for i in waves_read:
@@ -120,9 +132,7 @@ def position_head(lag, waves_read, places=T):
         cos, sin = np.cos(angles[i]), np.sin(angles[i])
         W_Q[columns, 2 * i : 2 * i + 2] = [[cos, sin], [-sin, cos]]
         W_K[columns, 2 * i : 2 * i + 2] = np.eye(2)
-    distances = 2 * np.pi * np.arange(places)[:, None] / PERIODS[waves_read]
-    fits = np.cos(distances).sum(axis=1)  # score by distance from the right key
-    return {"W_Q": W_Q * SHARP / (fits[0] - fits[1:].max()), "W_K": W_K}
+    return W_Q, W_K
 
 
 def word_head(queried, looked_up):

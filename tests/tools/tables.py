@@ -148,7 +148,7 @@ TABLES = {
         "… in which a tenth or more moves along (queries turned to sides drawn)": beside(
             "chain.n_moved"
         ),
-        "`notch`: heads that read positions and lose half without one band of waves (null)": (
+        "`notch`: heads that read positions and lose half without one band (null: evenly alone)": (
             lambda r: (
                 f"{plain(r['notch.n_lost'])} of {plain(r['notch.n_need'])} "
                 f"({plain(r['notch.n_lost null'])})"

@@ -1,0 +1,111 @@
+"""Models whose heads have a direction: by positions, of a chosen size, or by words alone.
+
+By words a head knows its neighbours: the embedding of a word holds, beside the word, the words that
+stand before it in the sample. So its heads look at the token before, and no position tells them. In
+`copied` a second layer reads words that such a head has copied; in `near` the same head also reads
+slow waves, a wide bump around its own token. `noise` is a position table that no head reads.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy
+from constructed import (
+    ALL,
+    COPIES,
+    HALF,
+    POSITIONS,
+    SLOW,
+    WORDS,
+    T,
+    both_signs,
+    build,
+    d,
+    fit,
+    move,
+    moved_waves,
+    wave_table,
+)
+from constructed import D as WIDTH
+
+from minitx.analysis.texts import corpus
+from minitx.arrays import Weights
+
+QUIET = 0.3  # amplitude of the waves that heads of one band read, beside 1 of the others
+NOISE = 0.3  # amplitude of position noise
+BUMP = 3.0  # of slow waves, beside words
+READ = 50  # documents whose neighbours are known
+
+
+def by_positions(lags, share, tokens=T, waves_read=ALL):
+    """Heads of layer 0, one for each lag, that give it this share of attention, the rest to all.
+
+    Waves that are not read are louder, so that hardly any direction is lost if their energy is
+    removed evenly.
+    """
+    amplitude = np.where(np.isin(ALL, waves_read), QUIET if len(waves_read) < len(ALL) else 1, 1)
+    table = wave_table(tokens)
+    table[:, POSITIONS] *= np.repeat(amplitude, 2)
+    length = 2 * (len(WORDS) + np.square(amplitude).sum())  # squared, of a token: a norm makes it D
+    heads = {}
+    for head, lag in enumerate(lags):
+        W_Q, W_K = moved_waves(lag, waves_read)
+        sharp = _sharpness(lag, share, tokens, waves_read) / amplitude[waves_read[0]] ** 2
+        heads[0, head] = {"W_Q": W_Q * sharp * length / WIDTH, "W_K": W_K}
+    return build(table, heads)
+
+
+def _sharpness(lag, share, tokens, waves_read):
+    """The factor of the scores with which a lag gets this share, on average over queries."""
+    places = np.arange(tokens)
+    fits = fit(places - places[:, None] - lag, waves_read)  # [queries keys]
+    queries = np.arange(max(0, -lag), tokens - max(0, lag))
+
+    def too_much(sharp):
+        attention = scipy.special.softmax(sharp * fits, axis=1)
+        return attention[queries, queries + lag].mean() - share
+
+    return scipy.optimize.brentq(too_much, 0, 200)
+
+
+def by_words(kind, sharp=8.0, seed=0):
+    """A null model: `words`, `copied` or `near`. sharp: the score of the right neighbour."""
+    rng = np.random.default_rng(seed)
+    table = NOISE * rng.standard_normal((T, HALF))
+    table[:, [*WORDS, *COPIES]] = 0
+    factor = sharp / len(WORDS) * 2 * (len(WORDS) + len(COPIES)) / WIDTH
+    heads = {(0, head): _word_head(COPIES, WORDS, factor) for head in range(3)}
+    if kind == "copied":
+        heads[0, 0] |= move(WORDS, POSITIONS, 2.0)
+        heads[1, 0] = heads[1, 1] = _word_head(WORDS, POSITIONS, factor)
+    if kind == "near":
+        table = wave_table()
+        heads = {place: _with_bump(parts, factor) for place, parts in heads.items()}
+    model = build(table, heads)
+    arrays = vars(model.weights) | {"W_E": _with_neighbours(model, rng)}
+    return replace(model, weights=Weights(**arrays))
+
+
+def _word_head(queried, looked_up, factor):
+    """The query's columns are looked up in the key's, where no slow wave is read."""
+    W_Q, W_K = np.zeros((2, HALF, d))
+    free = np.delete(np.arange(d), np.r_[2 * SLOW, 2 * SLOW + 1])[: len(queried)]
+    W_Q[queried, free] = factor
+    W_K[looked_up, free] = 1.0
+    return {"W_Q": W_Q, "W_K": W_K}
+
+
+def _with_bump(parts, factor):
+    """The same head, which also reads slow waves: a wide bump around its own token."""
+    W_Q, W_K = moved_waves(0, SLOW)
+    return {"W_Q": parts["W_Q"] + BUMP * factor * W_Q, "W_K": parts["W_K"] + W_K}
+
+
+def _with_neighbours(model, rng):
+    """The embedding with, beside each word, the signs of the words before it in the sample."""
+    W_E = np.array(model.weights.W_E[:, :HALF])
+    sums = np.zeros((len(W_E), len(WORDS)))
+    for document in corpus.documents(model, "sample", READ, T):
+        np.add.at(sums, document[1:], W_E[document[:-1]][:, WORDS])
+    W_E[:, COPIES] = np.sign(sums + 1e-3 * rng.standard_normal(sums.shape))
+    return both_signs(W_E)
