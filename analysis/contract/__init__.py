@@ -4,7 +4,7 @@ What an experiment declares with stands here by its name; `options` and `verdict
 """
 
 from .registry import NotApplicable, register, register_of_pictures
-from .rules import NATS, Asks, Below, Each, Every, Led, Of, Provided, Without
+from .rules import NATS, Asks, Below, Each, Enough, Every, Led, Of, Provided, Share, Without
 
-__all__ = ["NATS", "Asks", "Below", "Each", "Every", "Led", "NotApplicable", "Of", "Provided"]
-__all__ += ["Without", "register", "register_of_pictures"]
+__all__ = ["NATS", "Asks", "Below", "Each", "Enough", "Every", "Led", "NotApplicable", "Of"]
+__all__ += ["Provided", "Share", "Without", "register", "register_of_pictures"]

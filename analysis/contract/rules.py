@@ -18,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..drawing.sentences import Names, tell
+from ..machine.language import filled
 from . import nothing, verdict
 
+ROWS, DOCUMENTS = 10, 8  # rows a feature, and documents, from which on a fit may say no
 NATS = {"most": np.inf, "margin": verdict.NATS}  # options of a rule for losses
 
 
@@ -69,7 +71,7 @@ class Of:
         own = f"{self.name}_interval"
         if self.interval is not None:
             ends = [*ends, *names.value(self.interval)]
-        elif own in names.result and names[own].shape == (2,):
+        elif own in names.result and np.shape(names[own]) == (2,):
             ends = [*ends, *names[own]]
         return min(ends), max(ends)
 
@@ -93,6 +95,25 @@ class Of:
     def findings(self):
         """Every comparison of a value with its null that the rule makes."""
         return [self]
+
+    def lack(self, names):
+        """What there is too little of for a verdict, in words; see Enough."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Share(Of):
+    """A share of heads or of an answer; no is said only where one that is enough would stand out.
+
+    Where all pairs have one answer, unrelated pairs restore it, too; of few tokens a shuffled one
+    is often the nearest: nothing can be told.
+    """
+
+    def verdict(self, names):
+        """By verdict.py, but undecided where the null itself is as high as what is asked for."""
+        finding = self.finding(names)
+        hidden = finding.null + finding.margin >= finding.enough
+        return "undecided" if hidden and finding.verdict == "no" else finding.verdict
 
 
 @dataclass(frozen=True)
@@ -149,6 +170,10 @@ class _Together:
         """Every comparison of a value with its null that the rules make."""
         return [finding for rule in self.rules for finding in rule.findings()]
 
+    def lack(self, names):
+        """What the first of the rules lacks that lacks anything."""
+        return next(filter(None, (rule.lack(names) for rule in self.rules)), "")
+
     def _by_rule(self, names):
         """What verdict.every and verdict.led read."""
         return [SimpleNamespace(verdict=rule.verdict(names)) for rule in self.rules]
@@ -191,12 +216,40 @@ class Provided(_Together):
 
 
 class Either(_Together):
-    """The first rule that shows an effect; where none does, the last."""
+    """The first rule that shows an effect; where none does, no, or undecided where one is."""
 
     def verdict(self, names):
         """Of that rule."""
-        verdicts = [rule.verdict(names) for rule in self.rules]
-        return next((kind for kind in verdicts if kind in verdict.EFFECTS), verdicts[-1])
+        by_rule = self._by_rule(names)
+        shown = (rule.verdict for rule in by_rule if rule.verdict in verdict.EFFECTS)
+        return next(shown, verdict.every(*by_rule))
+
+
+class Enough(_Together):
+    """A rule on what was fitted to n_rows of n_features: where these are too few, only yes stands.
+
+    Least squares loses (1 - R²) D / (n - D) of R² on other rows (Browne 1975): with ROWS rows a
+    feature about as much as the margin.
+    """
+
+    def __init__(self, rule):
+        super().__init__(rule)
+
+    def verdict(self, names):
+        """Of the rule; undecided in place of partly and no where rows or documents are too few."""
+        kind = self.rules[0].verdict(names)
+        return "undecided" if kind in ("partly", "no") and self.lack(names) else kind
+
+    def lack(self, names):
+        """How many rows or documents there are, and how many would do; "" where they do."""
+        n, D = int(names["n_rows"]), int(names["n_features"])
+        if n < ROWS * D:
+            text = "; {n:,} rows for {features} features, {enough:,} would do"
+            return filled(text, n=n, features=D, enough=ROWS * D)
+        n = int(np.sum(names.result.get("documents", DOCUMENTS)))
+        if n < DOCUMENTS:
+            return filled("; {n} documents, {enough} would do", n=n, enough=DOCUMENTS)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -232,7 +285,10 @@ class Asks:
             value = value if lacks.value is None else lacks.value
             chance = chance if lacks.chance is None else lacks.chance
         kind = lacks.verdict if lacks else self.rule.verdict(names)
-        return Answer(kind, *(tell(piece, names) for piece in (self.measure, value, chance)))
+        texts = [tell(piece, names) for piece in (self.measure, value, chance)]
+        if kind == "undecided" and not lacks:
+            texts[1] += self.rule.lack(names)
+        return Answer(kind, *texts)
 
     def findings(self):
         """Every comparison of a value with its null, also of what is asked in its place."""

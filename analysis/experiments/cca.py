@@ -24,7 +24,7 @@ import numpy as np
 
 from minitx import positions
 
-from ..contract import Asks, NotApplicable, Of, options, register, verdict
+from ..contract import Asks, Enough, NotApplicable, Of, options, register, verdict
 from ..drawing import Line, When, curves, draw, lines, row, stream_layers
 from ..maths import cca as maths
 from ..maths import nulls, stats
@@ -73,6 +73,7 @@ def cca(
     result = _by_layer(own, texts, y, orders)
     result["correlations_random"] = _by_layer(by_random, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
+    result |= {"n_rows": half * len(table), "n_features": model.config.d_model}
     result |= {"against": against.words, "has_table": against.is_table}
     result |= _headline(result)
     return result | (_kept if against.is_table else _follows)(result)
@@ -241,7 +242,7 @@ register(
         ),
         value="{n_kept} of {layers}",
         chance="{n_kept_null} of {layers}, random weights or positions shuffled",
-        rule=Of("n_kept", out_of="layers", enough=1),
+        rule=Enough(Of("n_kept", out_of="layers", enough=1)),
     ),
     says="The canonical correlations between the stream and the first {components} components of "
     "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "

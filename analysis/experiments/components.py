@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..contract import Asks, Of, options, register
+from ..contract import Asks, Enough, Of, options, register
 from ..drawing import draw
 from ..maths import factors
 from ..maths import waves as maths
@@ -70,6 +70,9 @@ def components(
 
     sums = run.gather(measure, document_set, "documents")
     result = {"T": document_set.T, "documents": len(document_set), "n": components}
+    fitted = min(len(document_set), FEW) if method == "ica" else len(document_set)
+    rows = range(document_set.T)[inner]
+    result |= {"n_rows": fitted * len(rows), "n_features": model.config.d_model}
     result["layer_names"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
     result |= {"method": method, "first_position": inner.start}
     result |= _position_shares(sums, len(document_set))
@@ -293,7 +296,7 @@ register(
         "layer 0's input",
         value="{share:.0%}",
         chance="{share_null:.0%}, documents shifted at random; {share_random:.0%}, random weights",
-        rule=Of("share", null=("share_null", "share_random"), enough=HALF),
+        rule=Enough(Of("share", null=("share_null", "share_random"), enough=HALF)),
     ),
     says="The most position-like of the {n} {KINDS[method]} components of X has {share:.0%} of "
     "its variance explained by position in layer 0 (documents shifted at random: {share_null:.0%}; "

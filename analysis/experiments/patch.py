@@ -9,13 +9,12 @@ import numpy as np
 
 from minitx import circuits
 
-from ..contract import Asks, options, register
+from ..contract import Asks, Share, options, register
 from ..drawing import When, column, draw
 from ..drawing.maps import Map, Scale, maps
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects
-from ..measures.contrast_pairs import Share
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass

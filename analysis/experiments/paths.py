@@ -12,13 +12,12 @@ import numpy as np
 
 from minitx import circuits, head_weights
 
-from ..contract import Asks, NotApplicable, options, register
+from ..contract import Asks, NotApplicable, Share, options, register
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import column
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects
-from ..measures.contrast_pairs import Share
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import Asks, Of, options, register
+from ..contract import Asks, Enough, Of, options, register, rules
 from ..drawing import Rows, When, draw
 from ..machine.language import filled
 from ..maths import masks, stats
@@ -74,6 +74,7 @@ def probe(
     result["conditions"] = np.array([*streams])
     result["documents"] = np.array([n_fit, n_choose, n_test])
     result["n_tokens"] = n_test * texts.size
+    result |= {"n_rows": n_fit * texts.size, "n_features": model.config.d_model}
     result["places"] = len(texts.before) + position_probe.binned(np.arange(texts.size))
     from_middle = np.arange(texts.size) - (texts.size - 1) / 2
     result["error_on_null"] = abs(from_middle).mean()
@@ -189,6 +190,16 @@ def _headline(r, causal):
 def masked(r):
     """The conditions with a mask by distance."""
     return np.array([name for name in r["conditions"] if name not in COLORS])
+
+
+def enough(r):
+    """Rows of which so many features are fitted well."""
+    return rules.ROWS * r["n_features"]
+
+
+def are_few(r):
+    """Whether there are fewer."""
+    return r["n_rows"] < enough(r)
 
 
 def others(r):
@@ -312,13 +323,15 @@ register(
             position information
         fact documents by to learn from, to choose the penalty, to test on: documents by their use
         fact n_tokens: tokens whose positions are predicted
+        fact n_rows: tokens that the regression is fitted to
+        fact n_features: width of the stream that it is fitted to
     """,
     answer=Asks(
         "R² of a token's position from the residual stream, on held-out documents, in the best "
         "layer",
         value="{r2_on:.2f} (layer {layer})",
         chance="{r2_on_null:.2f}; random weights: {r2_random:.2f}",
-        rule=Of("r2_on", null=("r2_on_null", "r2_random_interval[1]"), enough=READ_OFF),
+        rule=Enough(Of("r2_on", null=("r2_on_null", "r2_random_interval[1]"), enough=READ_OFF)),
     ),
     says=[
         "A linear probe predicts the position of a token with {best_layers[0]}, where positions "
@@ -326,6 +339,11 @@ register(
         "middle is {error_on_null:.1f} tokens off. The others, in their best layers: ",
         Rows("{conditions}: {best_layers}", where="others"),
         ". ",
+        When(
+            "are_few",
+            "They were fitted to {n_rows:,} rows for {n_features} features, and may be too low: "
+            "{enough:,} rows would do. ",
+        ),
         When(
             "carriers.size",
             [
@@ -335,7 +353,11 @@ register(
             ],
             When(
                 "masked.size",
-                "No mask carries more position information than there is without a mask.",
+                [
+                    "No mask carries more position information than there is without a mask",
+                    When("are_few", ", as far as so few rows tell", ""),
+                    ".",
+                ],
             ),
         ),
         When(

@@ -10,7 +10,6 @@ it stands, spaces included; of an encoder-decoder with what the decoder has said
 Order: pairs, where they come from, what is measured of them. N pairs.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -173,20 +172,6 @@ def likelier(clean, corrupt):  # [N], [N]
     N = len(clean)
     null = nulls.count(N, 0.5) / N
     return {"told": (clean > corrupt).mean(), "told_null": null, "n_pairs": N}
-
-
-@dataclass(frozen=True)
-class Share(Of):
-    """A share of the answer; no is said only where a head that carries it would stand out.
-
-    Where all pairs have one answer, unrelated pairs restore it, too: nothing can be told.
-    """
-
-    def verdict(self, names):
-        """By verdict.py, but undecided where the null itself is as high as what is asked for."""
-        finding = self.finding(names)
-        hidden = finding.null + finding.margin >= finding.enough
-        return "undecided" if hidden and finding.verdict == "no" else finding.verdict
 
 
 def if_told(*rules):

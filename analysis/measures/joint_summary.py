@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..contract.numbers import declared
-from ..contract.rules import Asks, Either, Of
+from ..contract.rules import Asks, Either, Of, Share
 from ..machine.language import filled, label, translated
 from ..maths import joint
 from . import joint_fit
@@ -114,7 +114,7 @@ answer = Asks(
     "heads whose most attended keys are closer to their queries after moving and scaling",
     value=[of_heads("closer"), " of {c.size}"],
     chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
-    rule=Either(Of("closer", enough=MAJORITY), Of("closer_plane", enough=np.inf)),
+    rule=Either(Share("closer", enough=MAJORITY), Of("closer_plane", enough=np.inf)),
 )
 of_one_text = replace(
     answer,

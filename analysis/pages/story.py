@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..contract import nothing, verdict
-from ..contract.rules import NATS, Below, Of, Provided
+from ..contract.rules import NATS, Below, Enough, Of, Provided
 from ..drawing import draw
 from ..drawing.sentences import Names, When, tell
 from ..machine.language import filled, translated
@@ -49,6 +49,7 @@ class Sentence(NamedTuple):
     also: bool = False  # told beside the sentence of its topic that holds
 
 
+UNTOLD = ", too few rows to tell it from what random weights give"
 RISE = Of(  # of the loss without positions, by intervals
     lambda r: r["loss_interval"][1, 0],
     null=lambda r: r["loss_interval"][0, 1],
@@ -131,7 +132,7 @@ SENTENCES = (
             "A linear probe reads a token's position from the residual stream of "
             "{documents[2]} held-out documents. R² is {r2_on:.2f} {best_layer}, "
             "**{r2_on_last:.2f}** after the last layer",
-            When("is_left", "", ", no more than random weights give"),
+            When("is_left", "", When("is_lost", ", no more than random weights give", UNTOLD)),
             " (positions shuffled: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
             "{random_layer}).",
         ],
@@ -199,7 +200,11 @@ SHORT = {  # the same in a few words, by the experiment; they make one sentence,
     "probe": When(
         "is_left",
         "a linear probe still finds positions **after the last layer**",
-        "after the last layer a linear probe finds positions no better than with random weights",
+        When(
+            "is_lost",
+            "after the last layer a linear probe finds positions no better than with random "
+            "weights",
+        ),
     ),
     "remove-positions": [
         "without its table the model is ",
@@ -246,12 +251,17 @@ def runs_of(numbers):
     return ", ".join(translated(" to ").join(pair) for pair in ends)
 
 
-LEFT = Of("r2_on_last", null=("r2_on_null", "r2_random_interval[1]"))
+LEFT = Enough(Of("r2_on_last", null=("r2_on_null", "r2_random_interval[1]")))
 
 
 def is_left(r):
     """Whether the last layer tells positions better than random weights do, by the margin."""
     return LEFT.verdict(Names(r)) in verdict.EFFECTS
+
+
+def is_lost(r):
+    """Whether it tells them no better; neither is so where too little was read."""
+    return LEFT.verdict(Names(r)) == "no"
 
 
 def place(r, condition):
@@ -277,6 +287,7 @@ NAMED = {
     "offsets": offsets,
     "read_in": read_in,
     "is_left": is_left,
+    "is_lost": is_lost,
     "best_layer": lambda r: place(r, "positions on"),
     "random_layer": lambda r: place(r, "random weights, on"),
     "is_each": is_each,
@@ -310,6 +321,7 @@ def in_short(lines, runs):
     outcomes = {experiment.name: (experiment, outcome) for experiment, outcome, _ in runs}
     names = [name for *_, name in lines if name in SHORT]
     parts = [tell(SHORT[name], _names(*outcomes[name])) for name in names]
+    parts = [part for part in parts if part]
     if len(parts) < LEAST:
         return ""
     return filled("In short: {parts}.", parts="; ".join(parts))

@@ -15,10 +15,12 @@ from minitx.analysis.contract.rules import (
     Below,
     Each,
     Either,
+    Enough,
     Every,
     Led,
     Of,
     Provided,
+    Share,
     Without,
 )
 from minitx.analysis.drawing import draw
@@ -223,6 +225,33 @@ def test_what_depends_on_something_undecided_is_undecided():
     result = R | {"open": np.array(0.5), "open_interval": np.array([0.05, 0.9])}
     rule = Provided(Of("open", null=0), Of("share"), otherwise="no")
     assert rule.verdict(Names(result)) == "undecided"
+
+
+@pytest.mark.parametrize(
+    "n_rows, documents, r2, kind, lack",
+    [
+        (138, 8, 0.05, "undecided", "; 138 rows for 384 features, 3,840 would do"),
+        (138, 8, 0.5, "undecided", "; 138 rows for 384 features, 3,840 would do"),
+        (138, 8, 0.95, "yes", ""),
+        (3840, 7, 0.05, "undecided", "; 7 documents, 8 would do"),
+        (3840, 8, 0.05, "no", ""),
+    ],
+)
+def test_a_fit_to_few_rows_says_yes_or_nothing(n_rows, documents, r2, kind, lack):
+    r = {"r2": r2, "r2_null": 0.0, "n_rows": n_rows, "n_features": 384}
+    r = {name: np.array(value) for name, value in r.items()}
+    r["documents"] = np.array([documents - 2, 1, 1])
+    asks = Asks("R²", "{r2:.2f}", "0", Provided(Of("r2", null=-1), Enough(Of("r2", enough=0.9))))
+    assert asks(r)[:3] == (kind, "R²", f"{r2:.2f}{lack}")
+
+
+@pytest.mark.parametrize("null, kind", [(51 / 72, "undecided"), (0.1, "no")])
+def test_no_takes_a_null_below_what_is_asked_for(null, kind):
+    """Of 11 tokens the nearest is often a shuffled one: a half of the heads would not stand out."""
+    result = {"closer": np.array(0.1), "closer_null": np.array(null)}
+    assert Share("closer", enough=HALF).verdict(Names(result)) == kind
+    plane = Of("closer", enough=np.inf)
+    assert Either(Share("closer", enough=HALF), plane).verdict(Names(result)) == kind
 
 
 def fields(piece):

@@ -39,7 +39,8 @@ def test_positions_that_a_head_erases_are_gone(results):
     assert result["mean"][0] > 0.99
     assert result["mean"][1:].max() < 0.5 * result["mean"][0]
     assert result["high"].tolist() == [12, 0, 0]
-    assert registry.get("cca").answer(result).verdict == "no"
+    enough = {"n_rows": np.array(10 * result["n_features"]), "documents": np.array(8)}
+    assert registry.get("cca").answer(result | enough).verdict == "no"
 
 
 def test_on_its_own_documents_a_fit_finds_more(results):

@@ -395,11 +395,20 @@ def test_the_null_of_a_shift_is_what_random_signs_give():
 
 
 @pytest.mark.parametrize(
-    "worst, verdict", [(0.04, "no"), (-0.09, "no"), (0.15, "partly"), (-0.3, "yes")]
+    "worst, half, verdict",
+    [
+        (0.04, 0.005, "no"),
+        (-0.09, 0.005, "no"),
+        (0.15, 0.005, "partly"),
+        (-0.3, 0.005, "yes"),
+        (0.09, 0.02, "undecided"),  # it holds both sides of the null and the margin
+        (-0.09, 0.02, "undecided"),
+        (0.04, 0.1, "undecided"),  # 0 among them
+    ],
 )
-def test_a_shift_matters_beyond_chance_and_beside_positions_at_zero(worst, verdict):
+def test_a_shift_matters_beyond_chance_and_beside_positions_at_zero(worst, half, verdict):
     numbers = {"worst": worst, "worst_null": 0.05, "change_zero": 2.0, "predicts": "loss"}
-    numbers["documents"] = 8
+    numbers |= {"documents": 8, "worst_interval": np.array([worst - half, worst + half])}
     assert registry.get("shift").answer(numbers).verdict == verdict
     few = "undecided" if verdict == "no" else verdict  # all signs alike are no rare draw
     assert registry.get("shift").answer(numbers | {"documents": 7}).verdict == few
@@ -410,7 +419,8 @@ def test_random_weights_know_nothing(causal):
     result = shift.shift(causal, documents=4, tokens=16, steps=3)
     assert registry.get("shift").answer(result).verdict == "undecided"
     result = probe.probe(causal, documents=12, tokens=32, mask="linear")
-    assert registry.get("probe").answer(result).verdict == "no"
+    enough = {"n_rows": np.array(10 * result["n_features"])}
+    assert registry.get("probe").answer(result | enough).verdict == "no"
     assert result["r2_on"] > 0.2 > 10 * result["r2_on_null"]  # so shuffled places alone say yes
 
 
@@ -418,6 +428,7 @@ def test_random_weights_know_nothing(causal):
 def test_a_place_is_read_off_beyond_random_weights(r2, verdict):
     numbers = {"r2_on": r2, "r2_on_interval": (r2 - 0.02, r2 + 0.02), "r2_on_null": 0.0}
     numbers |= {"r2_random": 0.2, "r2_random_interval": (0.15, 0.25), "r2": np.array([[r2, 0.1]])}
+    numbers |= {"n_rows": 640, "n_features": 64}
     assert registry.get("probe").answer(numbers).verdict == verdict
 
 

@@ -448,11 +448,19 @@ def test_labels_that_say_nothing_are_not_found(bundled, tmp_path):
 
 @pytest.mark.parametrize(
     "zero, shuffled, verdict",
-    [(0.1, 0.1, "yes"), (0.1, -0.1, "partly"), (-0.1, 0.1, "partly"), (-0.1, -0.1, "no")],
+    [
+        ((0.1, 0.3), (0.1, 0.3), "yes"),
+        ((0.1, 0.3), (-0.1, 0.01), "partly"),
+        ((-0.1, 0.01), (0.1, 0.3), "partly"),
+        ((-0.1, 0.01), (-0.1, 0.01), "no"),
+        ((-0.1, 0.3), (-0.1, 0.01), "undecided"),  # it holds both sides
+    ],
 )
 def test_positions_are_needed_where_both_ways_without_them_cost_something(zero, shuffled, verdict):
     numbers = {"accuracy": 0.9, "accuracy_zero": 0.7, "accuracy_null": 0.6}
-    numbers |= {"worth_interval": (zero, 0.3), "worth_shuffled_interval": (shuffled, 0.3)}
+    numbers |= {"worth_interval": zero, "worth_shuffled_interval": shuffled}
+    numbers |= {"worth": np.mean(zero), "worth_shuffled": np.mean(shuffled)}
+    numbers |= {"n_rows": 640, "n_features": 64}
     answer = registry.get("reviews").answer(numbers | {"task": "documents (neg or pos)"})
     assert answer.verdict == verdict
     classified = "that a linear probe classifies correctly"

@@ -32,6 +32,8 @@ LAGS = DIRECTED | {
     "T": 128,
 }
 PROBE = {
+    "n_rows": np.array(640),
+    "n_features": np.array(64),
     "r2": np.array([[0.9, 0.6], [0.2, 0.25]]),
     "conditions": np.array(["positions on", "random weights, on"]),
     "r2_on": 0.9,
@@ -140,6 +142,11 @@ def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, 
 def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
     texts = lines(monkeypatch, {"probe": PROBE | {"r2_on_last": 0.35}})
     assert "**0.35** after the last layer, no more than random weights give (" in texts["probe"]
+    few = PROBE | {"r2_on_last": 0.35, "n_rows": np.array(138)}
+    texts = lines(monkeypatch, {"probe": few})
+    assert "layer, too few rows to tell it from what random weights give (" in texts["probe"]
+    short = in_short(monkeypatch, {"probe": few, "remove-positions": WITHOUT, "lags": LAGS})
+    assert short and "last layer" not in short
 
 
 def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
