@@ -18,8 +18,8 @@ from . import works
 
 MODEL = "tiny-roberta"
 # experiment -> the model that has what it needs
-OTHERS = {"alignment": "tiny-bart"} | dict.fromkeys(("attribute", "heads"), "tiny-induction")
-OTHERS |= dict.fromkeys(("patch", "circuit"), "tiny-induction")
+WORDS = "attribute", "heads", "patch", "paths", "circuit", "predict"
+OTHERS = {"alignment": "tiny-bart"} | dict.fromkeys(WORDS, "tiny-stories")
 SHOWN = 6  # numbers; the others are folded
 KINDS = {bool: "switch", int: "whole number", float: "number", str: "text"}
 ROOT = Path(__file__).parents[1]

@@ -5,6 +5,7 @@ too.
 """
 
 import contextlib
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,10 @@ FILES = {  # that a tokenizer may be made of
     *("vocab.json", "merges.txt", "vocab.txt", "target_vocab.json"),
     *("spiece.model", "source.spm", "target.spm"),
 }
+
+
+class UnknownWarning(UserWarning):
+    """Words of a text that a vocabulary does not have: one token stands for all of them."""
 
 
 class Tokenizer(show.Shown):
@@ -117,6 +122,26 @@ class Tokenizer(show.Shown):
         with _named(self.folder, "decode"):
             return byte_pieces.labels(self._tokenizer, np.ravel(ids).tolist())
 
+    def warn_of_unknown(self, text: str) -> None:
+        """Warn (UnknownWarning) of words for which the vocabulary has one token in common."""
+        self._warn_of_unknown([self._encoding(text)], [(text,)])
+
+    def _warn_of_unknown(self, rows, texts):
+        """The same of Encodings, and of the texts, or pairs, that they are of."""
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        if not unknown or self.packages[1:]:  # another package gives no characters
+            return
+        words = {}
+        for row, parts in zip(rows, texts):
+            for token, part, (begin, end) in zip(row.tokens, row.sequence_ids, row.offsets):
+                if token == unknown and part is not None:
+                    words[parts[part][begin:end]] = None
+        words.pop(unknown, None)
+        if words:
+            are = "is" if len(words) == 1 else "are"
+            text = f"{', '.join(words)} {are} not in this model's vocabulary"
+            warnings.warn(f"{text}; read as {unknown}", UnknownWarning, stacklevel=3)
+
     def batch(
         self,
         texts: Texts,
@@ -140,6 +165,8 @@ class Tokenizer(show.Shown):
             i = lengths.index(T)
             text = f"text {i} is {T} tokens long; this model reads at most {config.n_ctx}"
             raise ValueError(text)
+        if not is_split_into_words:
+            self._warn_of_unknown(rows, [parts(text) for text in texts])
         for row in rows:
             row.pad(T, direction=pad, pad_id=config.pad_id)
         tokens = np.array([row.ids for row in rows], np.intp)

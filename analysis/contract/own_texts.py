@@ -14,24 +14,41 @@ from ..texts.pairs import DATES
 DATE = "Friday the 3rd of May, 1912"
 ROWS = "rows"  # of random words, with pieces of them said again
 ROW = "bear sun cup red tree moon bear sun cup red"
+STORIES = "stories"  # from a grammar
+STORY = "When Mary and John went to the park, John gave the ball to"
 OWN = {
     "tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE, "prompt": f"{DATE}=>191"},
     "tiny-induction": {"text": ROWS, "sentence": ROW},
+    "tiny-stories": {
+        "text": STORIES,
+        "sentence": STORY,
+        "prompt": STORY,
+        "target": " Mary",
+        "other": " John",
+        "pairs": "other",
+    },
 }
 IN_PAIRS = "alignment", "patch", "circuit"  # experiments that read what is said of a source, too
+IN_PROMPT = "prompt", "target", "other"
 SAID = {
     DATES: "Any text that is read is free-form dates, on which tiny-bart was not trained.",
     ROWS: "Any text that is read is rows of random words with pieces of them said again, on which "
     "tiny-induction was not trained.",
+    STORIES: "Any text that is read is stories from a grammar, of the kind that tiny-stories was "
+    "trained on, in an order that it has not read.",
 }
 
-TRAINED = {DATES: "dates alone", ROWS: "rows of random words alone"}
+TRAINED = {
+    DATES: "dates alone",
+    ROWS: "rows of random words alone",
+    STORIES: "stories from a grammar alone",
+}
 
 
 def with_own(experiment, model, given):
     """The options given, and those that the model has by itself.
 
-    Where a text or pairs are named, they alone are read.
+    Where a text, pairs or a prompt are named, they alone are read.
     """
     names = {option.name for option in experiment.options}
     own = {name: text for name, text in _of(model).items() if name in names}
@@ -39,8 +56,10 @@ def with_own(experiment, model, given):
         own.pop("text", None)
         if "text" not in given:
             own["pairs"] = DATES
-    elif "pairs" in given:
-        own.pop("text", None)
+    elif "pairs" in given and "text" in own:
+        del own["text"]
+    if "prompt" in given:
+        own = {name: value for name, value in own.items() if name not in IN_PROMPT}
     return own | given
 
 

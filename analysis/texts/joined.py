@@ -53,6 +53,7 @@ def encoding(model, text):
 def encode(model, text):
     """The ids [T] of a text, or of a pair the Joined; raises ValueError for a text of no tokens."""
     if isinstance(text, str):
+        model.tokenizer.warn_of_unknown(text)
         return model.tokenizer.encode(text)
     batch = model.encode([text])
     types = None if batch.types is None else batch.types[0]

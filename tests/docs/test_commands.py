@@ -50,7 +50,7 @@ OF_A_LINE = {  # the same, where one line means something else
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx patch MODEL --pairs FILE": {"MODEL": "tiny-gpt2", "FILE": "pairs.txt"},
-    "minitx patch tiny-gpt2 --pairs FILE": {"FILE": "pairs.txt"},
+    "minitx patch tiny-stories --pairs FILE": {"FILE": "pairs.txt"},
     "minitx explore MODEL SOURCE": {"MODEL": "tiny-bart", "SOURCE": "3 May 1912"},
     "minitx trace MODEL TEXT --source SOURCE": {
         "MODEL": "tiny-bart",

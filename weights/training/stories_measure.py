@@ -26,9 +26,12 @@ READ = 2000  # rows of training text that bigrams are counted in
 # ---- the model
 
 
-def predicted(model: minitx.Model, texts: list[str]) -> list[str]:
-    """The most probable next word of each text."""
+def predicted(model: minitx.Model, items: list[stories.Item]) -> list[str]:
+    """The most probable word in the place of each answer."""
+    is_masked = not model.config.causal
+    texts = [masked(item) if is_masked else item.clean for item in items]
     ids = [model.tokenizer.encode(text, special=False) for text in texts]
+    columns = [len(stories.words_of(item.clean)) - (not is_masked) for item in items]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     tops = {}
     for length in sorted({len(row) for row in ids}):
@@ -36,9 +39,15 @@ def predicted(model: minitx.Model, texts: list[str]) -> list[str]:
         for begin in range(0, len(of_length), BATCH):
             batch = of_length[begin : begin + BATCH]
             stream = minitx.forward(model, np.array([ids[i] for i in batch]))
-            tops |= zip(batch, minitx.logits(model, stream[:, -1:])[:, 0].argmax(-1).tolist())
-    words = stories.vocabulary()
+            rows = stream[np.arange(len(batch)), [columns[i] for i in batch]]
+            tops |= zip(batch, minitx.logits(model, rows[:, None])[:, 0].argmax(-1).tolist())
+    words = *stories.vocabulary(), stories.MASK
     return [words[tops[i]] for i in range(len(ids))]
+
+
+def masked(item: stories.Item) -> str:
+    """The text of an Item with its answer hidden."""
+    return f"{item.clean} {stories.MASK}{item.text[len(item.clean + item.answers[0]) :]}"
 
 
 # ---- bigrams
@@ -91,9 +100,7 @@ def shares_of(kind: str, model: minitx.Model, follows: dict[str, str]) -> Shares
     ruled = {name: [rule(item, guess) for item in items] for name, rule in RULES.items()}
     best = max(ruled, key=lambda name: share(ruled[name], items))
     last = [stories.words_of(item.clean.lower())[-1] for item in items]
-    texts = [item.clean for item in items]
-    last = [stories.words_of(text.lower())[-1] for text in texts]
-    answers = predicted(model, texts), [follows.get(word, "") for word in last], ruled[best]
+    answers = predicted(model, items), [follows.get(word, "") for word in last], ruled[best]
     right, by_bigram, by_rule = (share(of, items) for of in answers)
     chance = float(np.mean([item.chance for item in items]))
     return Shares(right, chance, by_bigram, by_rule, best)

@@ -1,6 +1,8 @@
 """Makes tiny-stories, a GPT-2 of four layers that reads whole words of stories from a grammar.
 
-    python -m minitx.weights.training.train_stories --out FOLDER
+    python -m minitx.weights.training.train_stories --out FOLDER [--masked]
+
+--masked: tiny-stories-masked, a BERT of the same size that predicts hidden words of the same text.
 
 The stories are drawn while it trains (stories.py); it may be stopped at any time and goes on from
 FOLDER when called again. Read downward: the plan, rows, training and files.
@@ -21,21 +23,22 @@ from minitx.weights import stories
 from minitx.weights.training.recipe import HOW, train
 
 BREAK = 0.15  # share of the stories before which stands an <|endoftext|>
-RATE, WARM_UP = 3e-3, 200  # steps
+RATES, WARM_UP = (3e-3, 2e-3), 200  # highest rates, of the masked model too; steps
 INIT = 0.02  # deviation of the first weights
 END = [2 + stories.MARKS.index(".")]  # of a fact
+HIDDEN = 0.4, 0.08  # shares of the words that are told by the text, and of the others
 
 
 # ---- the plan
 
 
 class Row(NamedTuple):
-    """A stage: steps, tokens and number of inputs, the rate at its end, and what is read."""
+    """A stage: steps, tokens and number of inputs, and what is read."""
 
     steps: int
     context: int
     batch: int
-    rate: float
+    rate: float  # at its end, as a share of the highest
     counted: float  # share of the words that nothing tells, among those to predict
     random: Mapping  # {kind of random row: its share of the rows}; the others are stories
     weights: Mapping  # {kind of story: how often it is drawn}; 1 where absent
@@ -49,25 +52,32 @@ FAR = {"other": 6.0, "agreement": 8.0, "answer": 8.0}  # learned late: asked mor
 LOOKING = ASKED | TOLD | FAR
 MIXED = LOOKING | dict.fromkeys(ASKED, 4.0) | {"sums": 5.0, "plain": 6.0}
 PLAN = (
-    Row(800, 48, 32, RATE, 1.0, {"repeated": 0.6}, {}),
-    Row(1200, 48, 32, RATE, 0.5, {"again": 0.375, "facts": 0.1875, "repeated": 0.1875}, LOOKING),
-    Row(1400, 48, 32, RATE, 0.5, {"again": 0.06, "facts": 0.1, "repeated": 0.04}, LOOKING),
+    Row(800, 48, 32, 1.0, 1.0, {"repeated": 0.6}, {}),
+    Row(1200, 48, 32, 1.0, 0.5, {"again": 0.375, "facts": 0.1875, "repeated": 0.1875}, LOOKING),
+    Row(1400, 48, 32, 1.0, 0.5, {"again": 0.06, "facts": 0.1, "repeated": 0.04}, LOOKING),
     Row(3600, 96, 16, 0.0, 1.0, {"again": 0.024, "facts": 0.032, "repeated": 0.024}, MIXED),
 )
 
 
-def settings(context):
+CAUSAL = {"n_embd": 128, "n_layer": 4, "n_head": 4, "n_inner": 256}
+CAUSAL |= {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
+CAUSAL |= {"initializer_range": INIT, "tie_word_embeddings": True}
+CAUSAL |= {"bos_token_id": 0, "eos_token_id": 0}
+CAUSAL |= dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)
+MASKED = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4}
+MASKED |= {"intermediate_size": 256, "hidden_act": "gelu", "layer_norm_eps": 1e-12}
+MASKED |= {"initializer_range": INIT, "tie_word_embeddings": True}
+MASKED |= {"type_vocab_size": 1, "pad_token_id": None}
+MASKED |= dict.fromkeys(("attention_probs_dropout_prob", "hidden_dropout_prob"), 0.0)
+
+
+def settings(context, is_masked=False):
     """config.json in the reference library's words."""
-    named = {"model_type": "gpt2", "vocab_size": len(stories.vocabulary())}
-    named |= {"n_positions": context, "n_embd": 128, "n_layer": 4, "n_head": 4, "n_inner": 256}
-    named |= {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
-    named |= {
-        "initializer_range": INIT,
-        "tie_word_embeddings": True,
-        "bos_token_id": 0,
-        "eos_token_id": 0,
-    }
-    return named | {"attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0}
+    n_words = len(stories.vocabulary())
+    if is_masked:
+        named = {"model_type": "bert", "vocab_size": n_words + 1}
+        return named | {"max_position_embeddings": context} | MASKED
+    return {"model_type": "gpt2", "vocab_size": n_words, "n_positions": context} | CAUSAL
 
 
 # ---- rows
@@ -76,22 +86,26 @@ def settings(context):
 class Drawn:
     """Rows of stories and of random words, drawn when they are read. `ids`: {word: id}."""
 
-    def __init__(self, row):
-        self.row = row
+    def __init__(self, row, is_masked=False):
+        self.row, self.is_masked = row, is_masked
         self.ids = {word: i for i, word in enumerate(stories.vocabulary())}
 
     def batch(self, step, size, seed):
-        """The Batch of a step; the last word of a row is predicted alone."""
+        """The Batch of a step; of a causal model, the last word of a row is predicted alone."""
         rng = np.random.default_rng((seed, step))
         rows = [self.drawn_row(rng) for _ in range(size)]
         tokens, is_told = (np.array(column) for column in zip(*rows))
+        if self.is_masked:
+            is_hidden = rng.random(tokens.shape) < np.where(is_told, *HIDDEN)
+            hidden = np.where(is_hidden, len(self.ids), tokens)
+            return Batch(hidden, np.where(is_hidden, tokens, UNCOUNTED))
         is_counted = is_told | (rng.random(is_told.shape) < self.row.counted)
         targets = np.where(is_counted[:, 1:], tokens[:, 1:], UNCOUNTED)
         return Batch(tokens[:, :-1], targets)
 
     def drawn_row(self, rng):
-        """Ids and whether the text tells each, of one row and a word more."""
-        length = self.row.context + 1
+        """Ids and whether the text tells each, of one row; of a causal model, of a word more."""
+        length = self.row.context + (not self.is_masked)
         share, end = rng.random(), 0.0
         for kind, of_kind in self.row.random.items():
             end += of_kind
@@ -155,16 +169,21 @@ RANDOM = {"repeated": repeated, "again": again, "facts": facts}
 class Stories(Staged):
     """Stages that learn from stories."""
 
-    def __init__(self, plan, text, seed):
-        self.plan = [(Stage(*row[:4], {"n_positions": row.context}), row) for row in plan]
+    def __init__(self, plan, text, seed, is_masked=False):
+        self.is_masked = is_masked
+        rate = RATES[is_masked]
+        self.plan = [
+            (Stage(*row[:3], rate * row.rate, settings(row.context, is_masked)), row)
+            for row in plan
+        ]
         steps, last = sum(row.steps for row in plan), plan[-1]
-        how = HOW._replace(steps=steps, rate=RATE, warm_up=min(1.0, WARM_UP / steps), seed=seed)
+        how = HOW._replace(steps=steps, rate=rate, warm_up=min(1.0, WARM_UP / steps), seed=seed)
         how = how._replace(context=last.context, batch=last.batch)
-        super().__init__([stage for stage, _ in self.plan], settings(last.context), text, how)
+        super().__init__([stage for stage, _ in self.plan], settings(last.context, is_masked), text, how)
 
     def rows(self, stage):
         """What gives the batches of a stage."""
-        return Drawn(next(row for own, row in self.plan if own is stage))
+        return Drawn(next(row for own, row in self.plan if own is stage), self.is_masked)
 
 
 # ---- training and files
@@ -174,23 +193,25 @@ def main():
     """Train, or go on training, and write the checkpoint to --out."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", required=True, type=Path, help="folder for checkpoint and state")
+    parser.add_argument("--masked", action="store_true", help="predict hidden words")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps-scale", type=float, default=1.0, help="factor on steps of stages")
     given = parser.parse_args()
-    make(given.out, given.seed, given.steps_scale)
+    make(given.out, given.seed, given.steps_scale, given.masked)
 
 
-def make(out, seed=0, scale=1.0):
+def make(out, seed=0, scale=1.0, is_masked=False):
     """Train in a folder, or go on there; the History."""
     plan = [row._replace(steps=max(1, round(scale * row.steps))) for row in PLAN]
-    text = nothing()
-    return train(Stories(plan, text, seed), text, out, INIT)
+    text = nothing(is_masked)
+    return train(Stories(plan, text, seed, is_masked), text, out, INIT)
 
 
-def nothing():
+def nothing(is_masked=False):
     """The Stream of no text, with the tokenizer of the stories: they are drawn."""
     empty = np.zeros(0, int)
-    return Stream(empty, empty, empty, None, None, stories.tokenizer_files())
+    mask_id = len(stories.vocabulary()) if is_masked else None
+    return Stream(empty, empty, empty, mask_id, None, stories.tokenizer_files(is_masked))
 
 
 if __name__ == "__main__":
