@@ -179,7 +179,8 @@ class Stories(Staged):
         steps, last = sum(row.steps for row in plan), plan[-1]
         how = HOW._replace(steps=steps, rate=rate, warm_up=min(1.0, WARM_UP / steps), seed=seed)
         how = how._replace(context=last.context, batch=last.batch)
-        super().__init__([stage for stage, _ in self.plan], settings(last.context, is_masked), text, how)
+        whole = settings(last.context, is_masked)
+        super().__init__([stage for stage, _ in self.plan], whole, text, how)
 
     def rows(self, stage):
         """What gives the batches of a stage."""
