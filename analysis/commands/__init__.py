@@ -41,9 +41,9 @@ from . import (
 
 ABOUT = "See inside transformers with NumPy alone."
 FIRST = (
-    "`minitx COMMAND --help` explains a command. A good start: `minitx explore tiny-stories "
-    "'The dog ran after the'`. To switch a head off: `minitx serve MODEL`, or in Python `minitx.run(model, text, "
-    "edits=...)`."
+    "`minitx COMMAND --help` explains a command. A good start: `minitx explore tiny-stories 'The "
+    "dog ran after the'`. To switch a head off: `minitx serve MODEL`, or in Python "
+    "`minitx.run(model, text, edits=...)`."
 )
 COMMANDS = (  # in the order of `minitx --help`
     listing,
