@@ -263,6 +263,7 @@ register(
             Line("mean_fitted", "on the documents of the fit", ":", draw.ORANGE),
             Line("mean", "on the other documents"),
             Line("mean_null", "null: positions shuffled, 99 % lower", "--", draw.GREY),
+            Line("mean_random", "null: random weights", "-.", draw.VERMILION),
             xticks=stream_layers,
             xlabel="layer that reads the stream",
             ylabel="mean correlation",

@@ -358,6 +358,21 @@ def gained(r):
     return ""
 
 
+def beside_frequencies(r):
+    """Where a model with the best mask predicts no better than the frequencies of the tokens do."""
+    low, high = r["intervals"][np.argmin(abs(r["losses"] - r["loss_best"]))]
+    if high < r["loss_null"]:
+        return ""
+    if low > r["loss_null"]:
+        return translated("worse than guessing by frequency")
+    return translated("within its interval no better than guessing by frequency")
+
+
+def is_of_no_use(r):
+    """Whether it predicts no better."""
+    return bool(beside_frequencies(r))
+
+
 def can_stand_in(r):
     """Whether something is lost without positions, and no token sees what it is to guess."""
     return not r["best_sees"] and worth(r) > verdict.NATS
@@ -497,7 +512,10 @@ register(
                 "higher)",
             ),
         ),
-        value=partial(_of_worth, name="gain"),
+        value=[
+            partial(_of_worth, name="gain"),
+            When("is_of_no_use", " ({beside_frequencies})"),
+        ],
         chance=[partial(_of_worth, name="gain_null"), ", its distances shuffled"],
         rule=Provided(
             Of("order", null=0, most=np.inf),
@@ -533,6 +551,7 @@ register(
             "With its distances shuffled it gains {gain_null:.3f}, so the order of the keys is "
             "worth {order:.3f} ({order_interval:to .3f}).",
         ),
+        When("is_of_no_use", " The best mask is {beside_frequencies} ({loss_null.exp:.4g})."),
         When("skipped", [" Left out: ", LEFT_OUT, "."]),
     ],
     least_documents=SEARCH,

@@ -361,7 +361,7 @@ register(
     "mask (Haviv et al. 2022) and generalize to longer inputs (Kazemnejad et al. 2023). The "
     "fastest pairs of rotary models make heads that look at one neighbour (Barbero et al. 2024). "
     "Rotary positions make training converge faster (Su et al. 2021; the paper gives a reason): "
-    "this is not measured here, since models are compared only at the end of training.",
+    "models are compared here at the end of training; `minitx forming` follows how they get there.",
     numbers="""
         sharp by models: attention of the sharpest head to one offset, not 0, on documents that
             were not used to choose it

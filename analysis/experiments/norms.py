@@ -188,6 +188,12 @@ def of_readout(i, name):
     return lambda r: r[name][:, i]
 
 
+def ends(r):
+    """The norms of the first and the last row, in mean norms."""
+    of_rows = r["norm_means"][0]
+    return of_rows[[0, -1]] / of_rows.mean()
+
+
 def _bar(i, name, color):
     """R² of readout number i."""
     results = (of_readout(i, result) for result in ("r2_interval", "r2_shuffled"))
@@ -248,7 +254,8 @@ register(
         "The norms of position rows go from {row_norms[0]:.3g} to {row_norms[1]:.3g}. The position "
         f"of a held-out row is predicted from its norm with R² {R2['norm_rows']}, from its "
         f"direction with {R2['direction_rows']}; shuffled positions give {{r2_norm_rows_null:.3f}} "
-        "and {r2_direction_rows_null:.3f}.",
+        "and {r2_direction_rows_null:.3f}. At the first and the last position the norm of a row is "
+        "{ends:.2f} times the mean: it may tell the ends where R² over all positions is near 0.",
         When(
             "sources.size > 1",
             " For the sum of word and position embeddings, on held-out documents, the norm gives "

@@ -916,7 +916,7 @@ register(
             "heads with a direction whose map from queries to keys (mean over bases) shows the "
             "offset that they attend to",
         ),
-        value=[_count("right"), " of {n_compared}"],
+        value=[_count("right"), " of {n_compared} compared (of {n_directed})"],
         chance=[
             "up to ",
             _count("right_null"),

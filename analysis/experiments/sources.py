@@ -1,4 +1,4 @@
-"""Are sharp peaks of attention scores due to periodic position embeddings?
+"""Are sharp peaks of attention scores due to position embeddings?
 
 Every query and key is a sum over sources: position, word, what layers wrote, token type, biases. So
 every score is an exact sum of a term for each pair of sources, and the peak of a head, how far its

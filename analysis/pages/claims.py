@@ -187,14 +187,14 @@ def fastest(r):
 
 
 def periodic(r):
-    """Share of a head's width that is periodic columns, median of the heads with a direction.
+    """Periodic columns of query and key both, the median of the heads with a direction.
 
     Raises KeyError for a model in which no head has a direction, and for input of positions alone,
     where nearly all columns are periodic.
     """
     if r["input"] != "text" or not r["n_directed"]:
         raise KeyError("typical")
-    return r["typical"].item()
+    return r["typical"].item() * int(r["r"])
 
 
 def peak_of(name):
@@ -735,13 +735,13 @@ CLAIMS = [
     ),
     Claim(
         "figure 4, appendix B",
-        "periodic share of a head's width in query and key (median, heads with a direction)",
+        "columns of a head that are periodic in query and key (median, heads with a direction)",
         "queries-keys",
         periodic,
-        "about 4 to 12 of 64 columns",
-        null=number("typical_null"),
-        holds=lambda ours, null: 4 / 64 <= ours <= 12 / 64 and RATIO["holds"](ours, null),
-        rule=f"4/64 to 12/64, and {RATIO['rule']}",
+        "about 4 to 12 columns",
+        null=lambda r: r["typical_null"].item() * int(r["r"]),
+        holds=lambda ours, null: 4 <= ours <= 12 and RATIO["holds"](ours, null),
+        rule=f"4 to 12, and {RATIO['rule']}",
     ),
     Claim(
         "figure 5",

@@ -95,6 +95,14 @@ SENTENCES = (
     ),
     Sentence(
         READ,
+        "conditions",
+        " **{n_kept[REPEATED]} of {n_directed}** keep at least {KEPT:.0%} of their attention to it "
+        "and look there most, with one word repeated (peaks at random offsets: up "
+        "to {n_kept_null[REPEATED]:.0f}; {documents} documents).",
+        also=True,
+    ),
+    Sentence(
+        READ,
         "kernel",
         [
             DIRECTED,
@@ -160,8 +168,8 @@ SENTENCES = (
                 When(
                     "loss_interval[1][1] < loss_null",
                     "still better than guessing each token by its frequency ({loss_null.exp:.3g}).",
-                    "not measurably better than guessing each token by its frequency "
-                    "({loss_null.exp:.3g}).",
+                    "neither better nor worse than guessing each token by its frequency "
+                    "({loss_null.exp:.3g}) as far as {n_predicted} tokens tell.",
                 ),
             ),
         ],
@@ -195,8 +203,11 @@ SENTENCES = (
 )
 
 SHORT = {  # the same in a few words, by the experiment; they make one sentence, before all others
-    "lags": "**{n_positions} of {lag_of_heads.size} heads** find a fixed offset by positions",
-    "kernel": "**{n_agree} of {lag_of_heads.size} heads** find a fixed offset by positions",
+    "lags": "in **{n_positions} of {lag_of_heads.size} heads** positions make most of the score at "
+    "a fixed offset",
+    "kernel": "in **{n_agree} of {lag_of_heads.size} heads** the score without words is highest at "
+    "a fixed offset",
+    "conditions": "**{n_kept[REPEATED]} of {n_directed}** keep it with one word repeated",
     "probe": When(
         "is_left",
         "a linear probe still finds positions **after the last layer**",
@@ -214,7 +225,7 @@ SHORT = {  # the same in a few words, by the experiment; they make one sentence,
             When(
                 "loss_interval[1][1] < loss_null",
                 "worse, but better than guessing tokens by frequency",
-                "**not measurably better than guessing tokens by frequency**",
+                "**worse**",
             ),
         ),
     ],

@@ -12,10 +12,10 @@ CARRY, AWAY = "How far positions carry", "When positions are taken away"
 ANY = "Statements about any transformer, tested on this one"
 OTHER = "Other questions"
 THEMES = {
-    ENTER: ("positions", "models", "norms"),
+    ENTER: ("positions", "models", "norms", "components"),
     READ: ("profiles", "attention", "alignment", "conditions", "kernel", "lags", "sources"),
     MOVED: ("dial", "notch", "scale-positions", "inject-positions", "shift"),
-    CARRY: ("components", "residual", "cca", "probe", "chain"),
+    CARRY: ("residual", "cca", "probe", "chain"),
     AWAY: ("remove-positions", "relearn", "mask-positions", "mechanisms", "reviews"),
     "How queries and keys carry positions": (
         "queries-keys", "extraction", "singular-values", "bases", "rotation",

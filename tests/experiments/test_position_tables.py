@@ -234,10 +234,10 @@ def test_a_download_is_named_by_its_repository(bundled, tmp_path):
         (7 / 64, 7, "positions", None),
     ],
 )
-def test_periodic_columns_are_a_share_of_the_heads_width(share, n, text, verdict):
-    row = claim("periodic share")
+def test_periodic_columns_are_counted(share, n, text, verdict):
+    row = claim("columns of a head that are periodic")
     r = {"typical": np.float64(share), "typical_null": np.float64(0), "n_directed": np.array(n)}
-    r["input"] = np.array(text)
+    r |= {"input": np.array(text), "r": np.array(64)}
     if verdict is None:
         with pytest.raises(KeyError):
             row.ours(r)

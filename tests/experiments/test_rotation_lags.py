@@ -375,7 +375,7 @@ def test_the_bundles_mean_map_shows_where_heads_with_a_direction_look(of_bundle)
     # the smallest rotation turns what is not read by nothing: its filter peaks at 0
     assert r["right_by_basis"].tolist() == [1, 1, 1, 1]
     assert r["filter_by_basis"].tolist() == [1, 1, 0, 1]
-    assert registry.get("rotation").answer(r)[::2] == ("yes", "7 of 7")
+    assert registry.get("rotation").answer(r)[::2] == ("yes", "7 of 7 compared (of 7)")
 
 
 def test_the_weights_settle_the_bundles_map_where_the_head_reads_what_is_drawn(of_bundle):

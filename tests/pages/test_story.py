@@ -44,6 +44,7 @@ PROBE = {
     "documents": np.array([40, 8, 12]),
 }
 WITHOUT = {
+    "n_predicted": 139,
     "predicts": "pseudo-loss",
     "loss": np.log(12),
     "loss_zero": np.log(400),
@@ -102,8 +103,8 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
     assert texts["remove-positions"] == (
         "Trained with its table, the model has a pseudo-perplexity of 12; with the table at zero "
-        "**400** (95 % interval 250 to 600; 20 documents). This is not measurably better than "
-        "guessing each token by its frequency (300)."
+        "**400** (95 % interval 250 to 600; 20 documents). This is neither better nor worse "
+        "than guessing each token by its frequency (300) as far as 139 tokens tell."
     )
 
 
@@ -157,7 +158,7 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
-        "after layer 0). That need not be large, or used: of the 4 tests here, no effect: one "
+        "after layer 0). That need not be large, or used: of the 3 tests here, no effect: one "
         "head shifted; undecided: subspace of positions."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
@@ -174,12 +175,12 @@ def in_short(monkeypatch, results):
 def test_one_sentence_says_all_of_it_first(monkeypatch):
     short = in_short(monkeypatch, RESULTS)
     assert short == (
-        "In short: **2 of 4 heads** find a fixed offset by positions; a linear probe still finds "
-        "positions **after the last layer**; without its table the model is **not measurably "
-        "better than guessing tokens by frequency**."
+        "In short: in **2 of 4 heads** positions make most of the score at a fixed offset; a "
+        "linear probe still finds positions **after the last layer**; without its table the model "
+        "is **worse**."
     )
     shown = story.section([("Topic", "a", "lags")], Linker(), short=short)
-    assert shown.index("<b>2 of 4 heads</b> find") < shown.index("Topic")
+    assert shown.index("<b>2 of 4 heads</b> positions") < shown.index("Topic")
     assert in_short(monkeypatch, {"lags": LAGS}) == ""  # the line itself says it
     lost = {"loss_interval": np.log([[10, 14], [310, 600]])}
     changed = {"probe": PROBE | {"r2_on_last": 0.35}, "remove-positions": WITHOUT | lost}
