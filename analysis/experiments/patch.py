@@ -59,13 +59,16 @@ def patch(
     for name in parts:
         result |= patch_effects.effects(name, values, seed)
     result |= _best(result)
+    of_heads = [name for name in HEADS if name in parts]
+    for way in WAYS:
+        result[f"{way}_null"] = patch_effects.by_chance(of_heads, values, way, seed)
     for side in ("clean", "corrupt"):
         result[side] = questions.pieces(model, getattr(asked, side)[0])
     return result
 
 
 def _best(r):
-    """The head that restores most and the one that takes away most, with intervals and nulls."""
+    """The head that restores most and the one that takes away most, with intervals."""
     best = {}
     for way in ("restored", "lost"):
         parts = _parts(r)
@@ -75,7 +78,6 @@ def _best(r):
         place = np.unravel_index(by_head.argmax(), by_head.shape)
         best[way] = by_head[place]
         best[f"{way}_interval"] = r[f"{way}_ends_{name}"][(slice(None), *place)]
-        best[f"{way}_null"] = max(abs(r[f"{way}_by_{part}_null"]).max() for part in parts)
         best[f"{way}_head"] = HEADS[name] + names.name(*map(int, place))
     return best
 
@@ -136,12 +138,12 @@ register(
     numbers=[
         """
         restored: share of the answer that the best head restores in the corrupt text
-            null: share of the answer that a head of an unrelated pair restores at most
+            null: share that the best head of unrelated pairs restores in 99 of 100 draws of these
         fact restored_head: the head that restores most
         fact restored_interval by from, to: 95 % interval over pairs of the share of the answer that
             the best head restores
         lost: share of the answer that the head takes away whose corrupt run takes away most
-            null: share of the answer that a head of an unrelated pair takes away at most
+            null: share that the best head of unrelated pairs takes away in 99 of 100 draws
         fact lost_head: the head that takes away most
         fact lost_interval by from, to: 95 % interval over pairs of the share of the answer that one
             head takes away
@@ -157,7 +159,7 @@ register(
     says=[
         questions.TELLS,
         "Put into the corrupt text, {restored_head} of the clean one restores {restored:.0%} of "
-        "the answer, most of all heads ({restored_interval:to .0%}; of an unrelated pair at most "
+        "the answer, most of all heads ({restored_interval:to .0%}; of unrelated pairs up to "
         "{restored_null:.0%}). Put into the clean text, {lost_head} of the corrupt one takes away "
         "most, {lost:.0%} ({lost_interval:to .0%}; {lost_null:.0%}).",
         When(

@@ -66,15 +66,18 @@ def paths(
         groups = run.gather(measured, asked.groups(size), f"pairs, {PARTS[name]}", keep=kept)
         return {key: np.concatenate([*x])[: len(asked.clean)] for key, x in groups.items()}
 
-    values = into("direct", "logits")
+    by_path = {"direct": into("direct", "logits")}
+    values = by_path["direct"]
     result = questions.likelier(values["clean"], values["corrupt"])
     result |= patch_effects.effects("direct", values, seed)
     of_writers = given or _largest(result["restored_by_direct"])
     result["writers"] = np.array([names.name(*head) for head in of_writers])
     receivers = _receivers(of_writers, reads, cfg)
-    result |= patch_effects.effects("through", into("through", receivers), seed)
+    by_path["through"] = into("through", receivers)
+    result |= patch_effects.effects("through", by_path["through"], seed)
     for name in PARTS:
         result |= _best(name, result)
+        result[f"{name}_null"] = patch_effects.by_chance([name], by_path[name], "restored", seed)
     return result
 
 
@@ -97,13 +100,13 @@ def _receivers(of_writers, reads, cfg):
 
 
 def _best(name, r):
-    """The head that restores most by a path, with its interval and null."""
+    """The head that restores most by a path, with its interval."""
     by_head = r[f"restored_by_{name}"]
     place = np.unravel_index(by_head.argmax(), by_head.shape)
     best = {name: by_head[place], f"{name}_head": names.name(*map(int, place))}
     best[f"{name}_interval"] = r[f"restored_ends_{name}"][(slice(None), *place)]
     best[f"{name}_lost"] = r[f"lost_by_{name}"][place]
-    return best | {f"{name}_null": abs(r[f"restored_by_{name}_null"]).max()}
+    return best
 
 
 BY_HEAD = Scale("share of the answer")
@@ -122,8 +125,8 @@ def of_path(name, heading):
 def best_of(name):
     """What the best head by one path restores, as a template."""
     return (
-        f"{{{name}_head}} restores {{{name}:.0%}} of the answer ({{{name}_interval:to .0%}}; of an "
-        f"unrelated pair at most {{{name}_null:.0%}})"
+        f"{{{name}_head}} restores {{{name}:.0%}} of the answer ({{{name}_interval:to .0%}}; of "
+        f"unrelated pairs up to {{{name}_null:.0%}})"
     )
 
 
@@ -139,7 +142,8 @@ register(
         *(
             f"""
             {name}: share of the answer that the best head restores {how}
-                null: share of the answer that a head of an unrelated pair restores {how} at most
+                null: share that the best head of unrelated pairs restores {how} in 99 of 100
+                draws of these
             fact {name}_head: the head that restores most {how}
             fact {name}_interval by from, to: 95 % interval over pairs of the share of the answer
                 that it restores {how}

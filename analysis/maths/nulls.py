@@ -1,7 +1,7 @@
 """What chance alone gives: the same statistic on surrogates of the data that lack the effect.
 
 Order: two kinds of surrogate, the distribution of a statistic over them; permuted pairs; counts;
-random signs. All are seeded.
+random signs; partners that are drawn. All are seeded.
 """
 
 import numpy as np
@@ -107,3 +107,25 @@ def random_signs(changes, n, seed):
     """
     signs = np.random.default_rng(seed).choice([-1, 1], (FLIPS, len(changes)))
     return abs(signs @ changes / n)
+
+
+def largest_of_partners(x, seed):
+    """99 % quantile of the largest |sum over pairs| of M columns, partners drawn: [R N M].
+
+    x: what each of N pairs has of each of R partners. Their deviations from the mean of R are
+    sqrt(R / (R - 1)) times too small, since it is their own mean.
+
+    One head and 100 pairs, in which it has 1 from one partner and -1 from the other; sums of 100
+    signs, of which 99 % are at most 24, times the square root of 2:
+
+    >>> x = np.ones((2, 100, 1))
+    >>> x[1] = -1
+    >>> round(largest_of_partners(x, seed=0))
+    34
+    """
+    R, N, _ = x.shape
+    mean = x.mean(axis=0)
+    x = mean + (x - mean) * (R / max(R - 1, 1)) ** 0.5
+    partner = np.random.default_rng(seed).integers(R, size=(FLIPS, N))
+    sums = sum((partner == r).astype(np.float64) @ x[r] for r in range(R))
+    return float(np.quantile(abs(sums).max(axis=1), CHANCE))

@@ -21,6 +21,7 @@ from ..texts import recipients
 SAID = 9  # random words
 RIGHT, APART = 4, 3  # places among them: of the right answer, and how far behind the wrong one is
 TRIED = 8  # stories for each that is kept, at most
+UNRELATED = 2  # pairs that are patched as the null, for each
 YEAR = written.ISO["year"].stop - 1  # the digit that is asked for
 
 
@@ -31,7 +32,7 @@ class Asked(NamedTuple):
     corrupt: list
     answers: list  # [N] of (right, wrong), ids or texts
     prefix: list | None = None  # what the decoder of an encoder-decoder has said
-    unrelated: list | None = None  # [N] of (clean, corrupt): of the null
+    unrelated: list | None = None  # [N] of UNRELATED (clean, corrupt): of the null
 
     def some(self, start, end=None, step=1):
         """Some of the pairs, as a slice takes them."""
@@ -46,20 +47,23 @@ class Asked(NamedTuple):
         options = {} if self.prefix is None else {"prefix": self.prefix}
         if self.unrelated is None:
             return options
-        clean, corrupt = zip(*self.unrelated)
-        return options | {"unrelated": ([*clean], [*corrupt])}
+        sets = [tuple(list(side) for side in zip(*one_set)) for one_set in zip(*self.unrelated)]
+        return options | {"unrelated": sets}
 
     def with_unrelated(self, model, seed):
-        """The same with an unrelated pair for each, drawn from all of them.
+        """The same with UNRELATED pairs for each, drawn from all of them.
 
-        So it does not depend on how many pairs are run at once.
+        So they do not depend on how many pairs are run at once.
         """
         pairs = read_pairs(model, self.clean, self.corrupt, self.prefix)
-        sides = []
-        for side in unrelated_pairs(model, pairs, None, None, seed):
-            tokens, valid, _ = side.texts
-            sides.append([row[is_token] for row, is_token in zip(tokens, valid)])
-        return self._replace(unrelated=[*zip(*sides)])
+        sets = []
+        for number in range(UNRELATED):
+            sides = []
+            for side in unrelated_pairs(model, pairs, None, None, (seed, number)):
+                tokens, valid, _ = side.texts
+                sides.append([row[is_token] for row, is_token in zip(tokens, valid)])
+            sets.append([*zip(*sides)])
+        return self._replace(unrelated=[*zip(*sets)])
 
 
 def dates(model, n, seed):

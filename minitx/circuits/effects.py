@@ -19,7 +19,7 @@ class Patched(NamedTuple):
     """A measure of each pair in runs of one direction, each with one piece patched."""
 
     values: np.ndarray  # [N ...]
-    null: np.ndarray  # [N ...]: patched from an unrelated pair
+    null: np.ndarray  # [N ...]: patched from an unrelated pair; of R of them for each [N ... R]
 
 
 class Effects(show.Shown):
@@ -29,10 +29,10 @@ class Effects(show.Shown):
     changes nothing, 1 restores all. `.lost` [...]: corrupt pieces into the clean runs, (clean -
     patched) / (clean - corrupt): 1 loses all. The two differ where components back up each other.
     `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled. `.null`, `.lost_null` [...]: the
-    same with pieces of an unrelated pair. `.clean`, `.corrupt` [N]: the measure of each text;
-    `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs, `.into_corrupt_null`,
-    `.into_clean_null` of those with pieces of an unrelated pair. effects[i] and np.asarray(effects)
-    are those of `.effects`.
+    same with pieces of an unrelated pair, [... R] where R were given. `.clean`, `.corrupt` [N]: the
+    measure of each text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs,
+    `.into_corrupt_null`, `.into_clean_null` of those with pieces of an unrelated pair. effects[i]
+    and np.asarray(effects) are those of `.effects`.
 
     >>> import numpy as np
     >>> from minitx.circuits.effects import Patched

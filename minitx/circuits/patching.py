@@ -29,7 +29,7 @@ def patch(
     together: Sequence[Piece] | None = None,
     prefix: Texts | None = None,
     place: int | None = None,
-    unrelated: tuple[Texts, Texts] | None = None,
+    unrelated: tuple[Texts, Texts] | list[tuple[Texts, Texts]] | None = None,
     seed: int = 0,
 ) -> Effects:
     """Effects of patching each head, or each layer at each position, separately.
@@ -46,7 +46,8 @@ def patch(
     are patched at once; the effects are then one number.
     unrelated: (clean, corrupt) texts that are patched as the null, one of the same length for each
     pair; by default another of the pairs (if all pairs have the same answer the null shares it, so
-    use several), or, if none has the same length, a text of random tokens.
+    use several), or, if none has the same length, a text of random tokens. With a list of R of
+    these the null has a last axis [R].
 
     Returns Effects, with intervals and null, in both directions. Raises ValueError for pairs that
     do not align, a target of several tokens, an unknown point, or a model without head. Source: Vig
@@ -68,20 +69,22 @@ def patch(
     good, bad = (side.run(model, [*keys, "logits"]) for side in pairs)
     pieces = _pieces(good, keys, together)
     args = model, number, keys, pieces
-    others = unrelated_pairs(model, pairs, unrelated, prefix, seed)
-    into_corrupt = _direction(*args, pairs.corrupt, good, others.clean)
-    into_clean = _direction(*args, pairs.clean, bad, others.corrupt)
+    others = unrelated_sets(model, pairs, unrelated, prefix, seed)
+    into_corrupt = _direction(*args, pairs.corrupt, good, [other.clean for other in others])
+    into_clean = _direction(*args, pairs.clean, bad, [other.corrupt for other in others])
     shape: tuple[int, ...] = (len(pairs),)
     if together is None:
         shape = len(pairs), len(keys), -1
-    values, lost = (_reshaped(side, shape) for side in (into_corrupt, into_clean))
+    if isinstance(unrelated, list):
+        shape_of_null: tuple[int, ...] = (*shape, len(others))
+    else:
+        shape_of_null = shape
+    values, lost = (
+        Patched(side.values.reshape(shape), side.null.reshape(shape_of_null))
+        for side in (into_corrupt, into_clean)
+    )
     on_clean, on_corrupt = (number.values(side["logits"]) for side in (good, bad))
     return Effects(on_clean, on_corrupt, values, lost, seed)
-
-
-def _reshaped(patched, shape):
-    """The same values with an axis for layers, or without one for pieces."""
-    return Patched(patched.values.reshape(shape), patched.null.reshape(shape))
 
 
 def _keys(model, pairs, name):
@@ -107,6 +110,12 @@ def _pieces(trace, keys, together):
     return [[(by_layer[layer], i) for layer, i in together]]
 
 
+def unrelated_sets(model, pairs, given, prefix, seed) -> list[Pairs]:
+    """One set of unrelated pairs, or as many as are given in a list."""
+    sets = given if isinstance(given, list) else [given]
+    return [unrelated_pairs(model, pairs, one_set, prefix, seed) for one_set in sets]
+
+
 def unrelated_pairs(model, pairs, given, prefix, seed) -> Pairs:
     """For each pair another one as long: those that are given, others of the pairs, or random ones.
 
@@ -130,11 +139,9 @@ def unrelated_pairs(model, pairs, given, prefix, seed) -> Pairs:
 
 def _direction(model, number, keys, pieces, base, trace, others):
     """Patches of each group of pieces into the runs of `base`, and patches of unrelated texts."""
-    unrelated_trace = others.run(model, keys)
-    return Patched(
-        patched_values(model, number, pieces, base, trace),
-        patched_values(model, number, pieces, base, unrelated_trace),
-    )
+    null = [patched_values(model, number, pieces, base, other.run(model, keys)) for other in others]
+    values = patched_values(model, number, pieces, base, trace)
+    return Patched(values, np.stack(null, axis=-1))
 
 
 def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]

@@ -17,7 +17,7 @@ from .effects import Effects, Patched
 from .graph import Graph, Node
 from .later import Later
 from .measure import Measure, read_measure
-from .patching import Texts, unrelated_pairs
+from .patching import Texts, unrelated_sets
 from .stream import EMBEDDINGS, POINT_OF
 from .texts import Inputs, read_pairs
 
@@ -60,7 +60,7 @@ def path_patch(
     null: bool = True,
     prefix: Texts | None = None,
     place: int | None = None,
-    unrelated: tuple[Texts, Texts] | None = None,
+    unrelated: tuple[Texts, Texts] | list[tuple[Texts, Texts]] | None = None,
     seed: int = 0,
 ) -> PathEffects:
     """Effects of patching the direct path from a sender to a receiver, in both directions.
@@ -107,13 +107,19 @@ def path_patch(
     runs = Runs(graph, number, mlps == "recomputed")
     keep = kept(model, pairs.clean)
     traces = [side.run(model, keep) for side in pairs]
-    others = unrelated_pairs(model, pairs, unrelated, prefix, seed) if null else None
+    others = unrelated_sets(model, pairs, unrelated, prefix, seed) if null else []
     into_corrupt = into_clean = None
     if into in ("both", "corrupt"):
-        into_corrupt = paths.patched(runs, pairs.corrupt, traces, others and others.clean)
+        of_clean = [other.clean for other in others]
+        into_corrupt = paths.patched(runs, pairs.corrupt, traces, of_clean)
     if into in ("both", "clean"):
-        into_clean = paths.patched(runs, pairs.clean, traces[::-1], others and others.corrupt)
+        of_corrupt = [other.corrupt for other in others]
+        into_clean = paths.patched(runs, pairs.clean, traces[::-1], of_corrupt)
     into_corrupt, into_clean = _without_gaps(into_corrupt, into_clean)
+    if not isinstance(unrelated, list):
+        into_corrupt, into_clean = (
+            Patched(side.values, side.null[..., 0]) for side in (into_corrupt, into_clean)
+        )
     on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
     effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
     if not (paths.each_sender or paths.each_receiver):
@@ -124,8 +130,8 @@ def path_patch(
 def _without_gaps(*sides):
     """Both directions as Patched, NaN where nothing was run."""
     run = next(side for side in sides if side is not None)
-    missing = np.full_like(run.values, np.nan)
-    return [Patched(missing, missing) if side is None else side for side in sides]
+    missing = Patched(*(np.full_like(x, np.nan) for x in run))
+    return [missing if side is None else side for side in sides]
 
 
 def _add_changes(effects, runs, senders, receiver, traces):
@@ -193,15 +199,16 @@ class Paths(NamedTuple):
     def patched(self, runs, base, traces, others) -> Patched:
         """The measure of the base texts with what senders write in other ones.
 
-        traces: of these, and of the base. others: unrelated Inputs, or None for no null.
+        traces: of these, and of the base. others: sets of unrelated Inputs; none, no null. The null
+        has a last axis for these sets.
         """
         donor, trace = traces
         values = self.values(runs, base, trace, donor)
-        if others is None:
-            return Patched(values, np.full_like(values, np.nan))
+        null = [np.full_like(values, np.nan)] if not others else []
         model = runs.graph.model
-        unrelated_trace = others.run(model, kept(model, others))
-        return Patched(values, self.values(runs, base, trace, unrelated_trace))
+        for other in others:
+            null.append(self.values(runs, base, trace, other.run(model, kept(model, other))))
+        return Patched(values, np.stack(null, axis=-1))
 
     def values(self, runs, base, trace, donor):  # -> [N ...]
         """The measure of each text with what the senders write in the donor's run."""

@@ -4907,6 +4907,12 @@ BREAKS = [
         "circuits.patch(model, *texts, at=point, seed=seed, prefix=group.prefix)",
     ),
     Break(
+        "two partners of a pair vary as little as their mean lets them",
+        "analysis/maths/nulls.py",
+        "(R / max(R - 1, 1)) ** 0.5",
+        "1.0",
+    ),
+    Break(
         "unrelated texts that are given are not patched",
         "minitx/circuits/patching.py",
         "given is None",
