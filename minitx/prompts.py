@@ -68,6 +68,8 @@ def _rows_of_ids(model, prompt):
     if not is_text(prompt):
         return prompt if _several_lengths(prompt) else None
     texts = [prompt] if isinstance(prompt, str) else prompt
+    for text in texts:
+        model.tokenizer.warn_of_unknown(text)
     rows = [model.tokenizer.encode(text) for text in texts]
     return rows if model.encoder is None else [shifted(model.config, row) for row in rows]
 

@@ -8,6 +8,7 @@ from minitx import weights
 
 from .. import atlas
 from ..atlas import heads, patches
+from ..contract import own_texts
 from ..machine.language import filled, translated
 from ..measures import joint_fit
 from ..pages import atlas as page
@@ -41,8 +42,8 @@ def declare(commands):
     """Its flags."""
     about = "a page with the queries and keys of hundreds of sentences as points, head by head"
     command = flags.command(commands, "atlas", run, about, "MODEL")
-    about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (sample)"
-    command.add_argument("--text", default="sample", metavar="FILE", help=about)
+    about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (the model's own)"
+    command.add_argument("--text", metavar="FILE", help=about)
     flags.of_column(command)
     about = "token ids in place of a text: a file with one sentence per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
@@ -69,6 +70,7 @@ def run(arguments):
     pairs = pairs_of(arguments)
     how = how_of(arguments)
     models = {name: inputs.load(name) for name, _ in pairs}
+    pairs = [(name, text or own_texts.text(models[name])) for name, text in pairs]
     for name, text in pairs:
         check(models[name], name, text)
     folder = inputs.folder(arguments, "atlas")
@@ -87,13 +89,15 @@ def run(arguments):
 def pairs_of(arguments):
     """The model and text of each atlas: one, or two side by side."""
     ids, column = arguments.ids, arguments.column
-    if ids is not None and arguments.text != "sample":
+    if ids is not None and arguments.text is not None:
         raise ValueError(f"--text {arguments.text} and --ids {ids}: wanted one of them")
-    text = formats.Text(ids or arguments.text, ids is not None, column)
+    text = ids or arguments.text
+    if text is not None:
+        text = formats.Text(text, ids is not None, column)
     pairs = [(arguments.model, text)]
     if arguments.beside or arguments.beside_text:
         pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))
-    for _, each in pairs:
+    for each in (each for _, each in pairs if each is not None):
         formats.valid(formats.of(each).name, "--text")
     return pairs
 

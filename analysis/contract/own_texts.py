@@ -30,6 +30,11 @@ OWN = {
 }
 IN_PAIRS = "alignment", "patch", "circuit"  # experiments that read what is said of a source, too
 IN_PROMPT = "prompt", "target", "other"
+ONLY = {  # option: the experiments in which it is this
+    "pairs": ("patch", "paths", "circuit"),
+    "target": ("attribute",),
+    "other": ("attribute",),
+}
 SAID = {
     DATES: "Any text that is read is free-form dates, on which tiny-bart was not trained.",
     ROWS: "Any text that is read is rows of random words with pieces of them said again, on which "
@@ -51,7 +56,8 @@ def with_own(experiment, model, given):
     Where a text, pairs or a prompt are named, they alone are read.
     """
     names = {option.name for option in experiment.options}
-    own = {name: text for name, text in _of(model).items() if name in names}
+    names -= {name for name, those in ONLY.items() if experiment.name not in those}
+    own = {name: value for name, value in _of(model).items() if name in names}
     if experiment.name in IN_PAIRS and _of(model).get("text") == DATES:
         own.pop("text", None)
         if "text" not in given:
@@ -69,6 +75,11 @@ def _of(model):
         return {}
     folder = Path(model.tokenizer.folder).resolve()
     return OWN.get(folder.name, {}) if folder.parent == local.BUNDLED.resolve() else {}
+
+
+def text(model):
+    """The text that a model reads where none is named."""
+    return _of(model).get("text", "sample")
 
 
 def sentence(model):

@@ -5,6 +5,7 @@ import pytest
 
 import minitx
 from minitx import analysis
+from minitx.analysis.contract import own_texts
 from minitx.text import UnknownWarning
 from minitx.weights import stories
 from minitx.weights.training import stories_measure as measure
@@ -52,3 +53,12 @@ def test_a_prompt_of_the_user_is_asked_for_its_own_word(model):
     assert (ours.arrays["target"], ours.arrays["other"]) == ("mary", "john")
     theirs = analysis.run("attribute", model, prompt="Paul has the bag. Paul has the")
     assert theirs.arrays["target"] == "bag" and "other" not in theirs.arrays
+
+
+def test_what_is_its_own_is_given_only_where_it_has_a_meaning(model):
+    """`pairs`, `target` and `other` are options of experiments that mean something else by them."""
+    for name, option in (("profiles", "pairs"), ("joint-space", "pairs"), ("shapes", "target")):
+        assert option not in own_texts.with_own(analysis.EXPERIMENTS[name], model, {})
+    assert (
+        own_texts.text(model) == "stories" and own_texts.text(minitx.load("tiny-bert")) == "sample"
+    )
