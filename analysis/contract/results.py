@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FORMATS = "svg", "png"  # of figures; each is a property of a Result
 COLUMNS = "number", "label", "value", "null", "means", "null_means"  # of a Result's table
 TITLES = "number", "this model", "by chance"  # of a table's columns
+FEW = 8  # documents: an interval of fewer is said to be wide
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 FORMAT = 1  # of its JSON file
@@ -204,6 +205,15 @@ def check_format(format):
         raise ValueError(f"format is {format!r}; wanted {' or '.join(FORMATS)}")
 
 
+def of_few(arrays):
+    """A sentence on intervals of few documents; "" where there are none, or of one document."""
+    if not any("interval" in name for name in arrays):
+        return ""
+    of_intervals = arrays.get("interval_documents", arrays.get("documents", FEW))
+    n = np.ravel(of_intervals)[-1]  # of those to learn from, to choose, to test: the last
+    return filled("Intervals are of {n} documents: wide.", n=n) if 1 < n < FEW else ""
+
+
 def explained(experiment, arrays, stated):
     """The Result of these arrays: numbers, words and answer."""
     arrays = {name: np.asarray(value) for name, value in arrays.items()}
@@ -211,6 +221,6 @@ def explained(experiment, arrays, stated):
     numbers = {name: Number(**number) for name, number in headline.items()}
     says = experiment.says(arrays) if experiment.says else ""
     before = translated(sides.SENTENCES[stated.get("side", "")]), own_texts.says(stated["options"])
-    says = " ".join(filter(None, [*before, says]))
+    says = " ".join(filter(None, [*before, says, of_few(arrays)]))
     answer = experiment.answer(arrays) if experiment.answer else None
     return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)

@@ -41,7 +41,8 @@ class Of:
     Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
     results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
     which `enough` is a share. interval: two ends, NAME_interval where there is one: for an
-    effect the lower one has to exceed the null, and for none the upper one must not.
+    effect the lower one has to exceed the null, and for none the upper one must not; where there
+    are none, of one document, nothing is decided.
     """
 
     name: str
@@ -73,12 +74,12 @@ class Of:
             ends = [*ends, *names.value(self.interval)]
         elif own in names.result and np.shape(names[own]) == (2,):
             ends = [*ends, *names[own]]
-        return min(ends), max(ends)
+        return np.min(ends), np.max(ends)
 
     def _null(self, names):
         """The null, of several the largest."""
         nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
-        return max(map(names.value, nulls))
+        return np.max([names.value(null) for null in nulls])
 
     def _options(self, names):
         """The options of verdict.beside."""

@@ -3,8 +3,8 @@
 A value counts as an effect only if it exceeds its null, what chance reaches, by more than the
 margin: a tenth of the largest value possible, or of the null where there is no largest value. Where
 not even the largest value could exceed the null by the margin, a value near the null leaves the
-question undecided; so does an interval with ends on both sides of null and margin. Order: the
-finding, with the rule; findings together.
+question undecided; so does an interval with ends on both sides of null and margin, or one that is
+not there (nan). Order: the finding, with the rule; findings together.
 """
 
 import math
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
         >>> beside(5, null=3, most=28, high=12).verdict
         'undecided'
         """
-        if math.isnan(self.value):
+        if any(map(math.isnan, (self.value, self.null, self.high))):
             return "undecided"
         if self.most - self.null <= self.margin and self.value >= self.null - self.margin:
             return "undecided"

@@ -184,15 +184,13 @@ class _Formatter(string.Formatter):
 def words(value, spec=""):
     """A value, or a list of values, in a format of Python's, or in the format `offset`.
 
-    `to .2f` is the format .2f for the two ends of an interval.
+    `to .2f` is the format .2f for the two ends of an interval, if there is one.
 
     >>> words(np.array([0.5, 0.25]), ".1%"), words(np.array([-1, 0, 2]), "offset")
     ('50.0%, 25.0%', '-1, 0, +2')
     """
     if spec.startswith("to "):
-        return language.translated(" to ").join(
-            words(entry, spec.removeprefix("to ")) for entry in value
-        )
+        return _ends(value, spec.removeprefix("to "))
     if isinstance(value, np.ndarray | list | tuple) and np.ndim(value):
         return ", ".join(words(entry, spec) for entry in value)
     if spec == "offset":
@@ -202,6 +200,13 @@ def words(value, spec=""):
         return language.label(value)
     text = format(value, spec)
     return text if "+" in spec else MINUS_NOTHING.sub(r"\1", text)
+
+
+def _ends(interval, spec):
+    """The two ends of an interval, or that there is none."""
+    if np.isnan(interval).any():
+        return language.translated("of one document: no interval")
+    return language.translated(" to ").join(words(end, spec) for end in interval)
 
 
 def tell(piece, names):

@@ -97,7 +97,7 @@ def _agreement(result, seed):
             by_document = [_correlation(*pair) for pair in zip(result[f"{part}_{way}"], ablated)]
             record[f"{part}{suffix}"] = np.mean(by_document)
             if not suffix:
-                record[f"{part}_interval"] = stats.bootstrap(np.array(by_document), seed=seed)
+                record[f"{part}_interval"] = stats.interval(by_document).clip(-1, 1)
         record[f"{part}_null"] = _by_chance(result[f"{part}_integrated"], ablated, seed)
     return record
 

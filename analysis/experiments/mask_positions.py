@@ -87,7 +87,7 @@ def mask_positions(
 
     measured = _measured(model, reported, conditions, every, run, "documents")
     result |= search
-    result |= _results(measured, [*conditions], _off(positions), name, seed)
+    result |= _results(measured, [*conditions], _off(positions), name)
     result |= _by_meaning(model, plan, dict(zip(conditions, result["losses"])))
     result["positions"] = positions
     result["pseudo"] = not model.config.causal
@@ -273,7 +273,7 @@ def _measured(model, documents, conditions, every, run, what, masked=losses.mask
     return run.gather(measure, documents, what, keep=("losses", "n", "costs", "apart"))
 
 
-def _results(measured, names, off, best, seed):
+def _results(measured, names, off, best):
     """What follows from the losses of every document under every condition.
 
     names: of the conditions; off: the one without a mask; best: the one with the best mask.
@@ -284,7 +284,7 @@ def _results(measured, names, off, best, seed):
     column = {name: i for i, name in enumerate(names)}
     result = {"conditions": names, "best": best, "documents": len(n), "n_tokens": int(n.sum())}
     result["losses"] = loss
-    result["intervals"] = stats.bootstrap(sums, n, seed=seed).T
+    result["intervals"] = stats.interval(sums, n).T
     result["loss_null"] = stats.entropy(measured["counts"])
     result["hypothesis"] = apart[column[_name(LINEAR, "library-2023")]]
     result["hypothesis_null"] = apart[column[off]]
@@ -292,7 +292,7 @@ def _results(measured, names, off, best, seed):
     result["conventions"] = [*perplexities.CONVENTIONS.values()]
     result["perplexities"] = np.array([*by_convention.values()])
     result |= _units(sums, n, [column[KEPT], column[off], column[best]])
-    return result | _gains(sums, n, column[off], column[best], column[SHUFFLED], seed)
+    return result | _gains(sums, n, column[off], column[best], column[SHUFFLED])
 
 
 def _units(sums, n, columns):
@@ -305,11 +305,11 @@ def _units(sums, n, columns):
     return result
 
 
-def _gains(sums, n, off, best, shuffled, seed):
+def _gains(sums, n, off, best, shuffled):
     """What the best mask gains over none, and over itself with its distances shuffled."""
     loss = sums.sum(axis=0) / n.sum()
     differences = sums[:, [off, shuffled]] - sums[:, [best]]
-    intervals = stats.bootstrap(differences, n, seed=seed)
+    intervals = stats.interval(differences, n)
     gains = {"gain": loss[off] - loss[best], "gain_interval": intervals[:, 0]}
     gains["gain_null"] = loss[off] - loss[shuffled]
     gains["order"] = loss[shuffled] - loss[best]
@@ -432,10 +432,10 @@ def _bars(axes, r):
     axes.axvline(r["loss_off"], **null)
     axes.set_yticks(y, [_named(name, name == r["best"]) for name in names.tolist()])
     axes.set_xlabel(
-        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents)\n"
+        "mean loss (nats per token; whiskers: 95 % intervals over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
     )
-    axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
+    axes.set_xlim(0, 1.04 * np.nanmax([*loss, *np.ravel(r["intervals"]), r["loss_null"]]))
     axes.invert_yaxis()
     below = (0, -0.12 - 1.2 / len(y))
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
@@ -487,7 +487,7 @@ register(
         loss_best: mean loss with the best mask on documents that the search did not see, in nats
             per token
             no null: its gain has one
-        fact gain_interval by from, to: 95 % interval of the gain over bootstraps of the documents
+        fact gain_interval by from, to: 95 % interval of the gain over documents
         order: the gain less its null: what the order of the keys is worth, in nats per token
             no null: 0 is, and its interval stands beside it
         fact order_interval by from, to: 95 % interval of what the order of the keys is worth

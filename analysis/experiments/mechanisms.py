@@ -77,6 +77,7 @@ def mechanisms(
     result["mechanism"] = np.array([row.mechanism for row in rows])
     result["causal"] = np.array([row.model.config.causal for row in rows])
     result["T"] = np.array([row.T for row in rows])
+    result["interval_documents"] = min(position_probe.parts(row.documents)[-1] for row in rows)
     result["factors"] = np.array(FACTORS)
     result["asked"] = np.array([row.asked for row in rows])
     for reason in REASONS:

@@ -169,7 +169,7 @@ def _rises(total, n, ways):
     """Loss, and its rise in every way, with intervals, from sums and numbers [N 1 + W + 2 L]."""
     change = total - total[:, :1]
     rises = change.sum(axis=0) / n.sum(axis=0)
-    intervals = stats.bootstrap(change, n)
+    intervals = stats.interval(change, n)
     W = len(ways) + 1
     n_predicted = int(n[:, 0].sum())
     result = {"loss": total[:, 0].sum() / n_predicted, "n_predicted": n_predicted}
@@ -200,11 +200,12 @@ def _draw_ways(axes, r):
         color = COLORS.get(str(name), draw.ORANGE)
         ends = whiskers(rise, low, high)[:, None]
         axes.barh(place, rise, 0.7, color=color, xerr=ends, capsize=3)
-        axes.text(max(high, 0), place, f"  {rise:+z.2f}", va="center")
+        axes.text(np.fmax(high, 0), place, f"  {rise:+z.2f}", va="center")
     axes.axvline(0, color="black", linewidth=0.7)
     axes.set_yticks(y, [draw.wrapped(str(name), 16) for name in r["ways"]])
     axes.invert_yaxis()
-    axes.set(xlim=(min(0, r["intervals"].min()), 1.2 * max(r["intervals"].max(), 0.01)))
+    ends = np.append(r["rises"], r["intervals"])
+    axes.set(xlim=(min(0, np.nanmin(ends)), 1.2 * max(np.nanmax(ends), 0.01)))
     axes.set(xlabel=f"change of the {r['predicts']} (nats per token)", title="in all layers")
 
 
@@ -231,8 +232,8 @@ register(
         rise_by_layer by layers: change of the loss in nats per token, W_K and W_V swapped in a
             single layer
             null: change with the keys and values of the next head in a single layer
-        fact rise_interval by from, to: 95 % interval of the change with W_K and W_V swapped,
-            documents resampled
+        fact rise_interval by from, to: 95 % interval over documents of the change with W_K
+            and W_V swapped
         loss: mean loss in nats per token as it is (masked models: pseudo-loss)
             no null: it is what the changes are of
         fact n_predicted: tokens predicted

@@ -84,7 +84,7 @@ def _changes(total, n, shifts, seed):
     loss = total.sum(axis=0) / n.sum(axis=0)
     change = total - total[:, :1]
     by_shift = (loss - loss[0])[:K]
-    interval = stats.bootstrap(change[:, :K], n[:, :K]).T
+    interval = stats.interval(change[:, :K], n[:, :K]).T
     worst = abs(by_shift).argmax()
     by_chance = nulls.random_signs(change[:, :K], n[:, 0].sum(), seed).max(axis=1)
     result = {"losses": loss[:K], "losses_against": loss[K:], "change_interval": interval}
@@ -150,7 +150,7 @@ register(
             no null: it is the scale of the largest change
         loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
             null: unigram loss of the documents read
-        fact worst_interval by from, to: 95 % interval of the largest change, documents resampled
+        fact worst_interval by from, to: 95 % interval over documents of the largest change
         perplexity by shifts: perplexity (masked models: pseudo-), e to the mean loss per token, by
             shift in tokens
             no null: the loss has one

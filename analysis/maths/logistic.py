@@ -240,7 +240,7 @@ def shuffled(X, y, held_out, truth, C, n, seed):
 
 
 def wilson(right):
-    """95 % interval of a share, from right [M] bool (Wilson 1927): [2].
+    """95 % interval of a share, from right [M ...] bool (Wilson 1927): [2 ...].
 
     9 of 10 documents, and 90 of 100:
 
@@ -248,7 +248,7 @@ def wilson(right):
     (array([0.6 , 0.98]), array([0.83, 0.94]))
     """
     n = len(right)
-    share = np.mean(right)
+    share = np.mean(right, axis=0)
     middle = share + Z * Z / (2 * n)
     variance = share * (1 - share) / n
     half = Z * np.sqrt(variance + Z * Z / (4 * n * n))

@@ -4,7 +4,8 @@ S snapshots, N seeds. Order: the step of one curve, the steps of two compared ov
 """
 
 import numpy as np
-import scipy
+
+from . import stats
 
 NEVER = np.nan
 
@@ -39,7 +40,7 @@ def formed(steps, values, null, half=0.5):
     return float(np.expm1(logs[0] + share * (logs[1] - logs[0])))
 
 
-def later(first, second, level=0.95):
+def later(first, second):
     """How many times later `second` formed than `first`: (mean, low, high), over seeds [N].
 
     The mean is of logarithms of quotients, the interval Student's t of these. NEVER, with any
@@ -54,20 +55,13 @@ def later(first, second, level=0.95):
     n = len(quotients)
     if n < 2 or not np.isfinite(quotients).all():
         return np.full(3, NEVER)
-    return np.exp(interval(quotients, level))
+    return np.exp(interval(quotients))
 
 
-def interval(values, level=0.95):
+def interval(values):
     """Mean of values over seeds [N ...] and its interval by Student's t: [3 ...]; nan of one seed.
 
     >>> interval(np.array([1.0, 2.0, 3.0])).round(2)
     array([ 2.  , -0.48,  4.48])
     """
-    values = np.asarray(values, np.float64)
-    n = len(values)
-    mean = values.mean(axis=0)
-    if n < 2:
-        return np.stack([mean, mean * NEVER, mean * NEVER])
-    t = scipy.stats.t.ppf((1 + level) / 2, n - 1)
-    reach = t * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return np.stack([mean, mean - reach, mean + reach])
+    return np.stack([np.mean(values, axis=0), *stats.interval(values)])

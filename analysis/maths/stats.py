@@ -3,60 +3,60 @@
 N documents, n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two
 sets of rows are added.
 
-Order: bootstrap over documents; correlation, what arrays have in common; entropy; ridge regression
+Order: intervals over documents; correlation, what arrays have in common; entropy; ridge regression
 from sums that add up; cosines of random vectors.
 """
 
 import numpy as np
 import scipy
 
-DRAWS = 100  # of the bootstrap, held at once
+LEVEL = 0.95  # of an interval
 PAIRS = 1000  # of random vectors held at once
 # of ridge regression, in mean variances of a column
 PENALTIES = tuple(10.0**k for k in range(-8, 3))
-# name -> (what is added up, what that is divided by), from values [N ...] and weights [N ...]
-STATISTICS = {
-    # values are sums, weights their counts
-    "ratio": lambda values, weights: (values, weights),
-    # values are means
-    "mean": lambda values, weights: (values * weights, weights),
-}
 
 
-def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.95):
-    """Percentile interval of sum(values) / sum(weights), documents resampled: [N ...] -> [2 ...].
+def interval(values, weights=None):
+    """95 % interval of r = sum(values) / sum(weights) over documents: [N ...] -> [2 ...].
 
-    weights: a number for each document [N], or [N ...] like the values; None: 1 for each.
-    statistic: "ratio", or "mean" for sum(weights values) / sum(weights). Raises ValueError for
-    another one.
+        r ± t sqrt(N / (N - 1) sum(e²)) / |sum(weights)|,  e = values - r weights
+
+    with Student's t of N - 1 degrees of freedom (Cochran 1977, 6.4). weights: a number for each
+    document [N], or [N ...] like the values; None: 1 for each. Of one document both ends are nan.
 
     Losses of 4 documents and their numbers of tokens; the mean loss of a token is 2.5:
 
     >>> losses, tokens = np.array([20.0, 30.0, 60.0, 90.0]), np.array([10, 10, 20, 40])
-    >>> float(losses.sum() / tokens.sum()), bootstrap(losses, tokens).round(2)
-    (2.5, array([2.2, 3. ]))
+    >>> float(losses.sum() / tokens.sum()), interval(losses, tokens).round(2)
+    (2.5, array([1.77, 3.23]))
     """
-    if statistic not in STATISTICS:
-        raise ValueError(f"statistic is {statistic!r}; available: {', '.join(STATISTICS)}")
+    ratio, reach = _ratio(values, weights)
+    return np.stack([ratio - reach, ratio + reach])
+
+
+def positive_interval(values, weights=None):
+    """`interval` of a ratio that cannot be negative, r e^(±h/r): that of its logarithm.
+
+    >>> positive_interval(np.array([20.0, 30.0, 60.0, 90.0]), np.array([10, 10, 20, 40])).round(2)
+    array([1.87, 3.34])
+    """
+    ratio, reach = _ratio(values, weights)
+    times = np.exp(reach / np.where(ratio > 0, ratio, 1))
+    return np.stack([ratio / times, ratio * times])
+
+
+def _ratio(values, weights):
+    """The ratio of sums over documents [N ...], and half the width of its interval: [...] twice."""
     values = np.asarray(values, np.float64)
-    if weights is None:
-        weights = 1.0
-    weights = np.asarray(weights, np.float64)
-    further_axes = (1,) * (values.ndim - weights.ndim)
-    weights = weights.reshape(weights.shape + further_axes)
-    weights = np.broadcast_to(weights, values.shape)
-    above, below = STATISTICS[statistic](values, weights)
-    N = len(values)
-    chances = np.full(N, 1 / N)
-    rng = np.random.default_rng(seed)
-    resampled = []
-    for i in range(0, n, DRAWS):
-        draws = min(DRAWS, n - i)
-        # how often each document is drawn
-        times = rng.multinomial(N, chances, size=draws).astype(np.float64)
-        resampled.append(np.tensordot(times, above, 1) / np.tensordot(times, below, 1))
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    return np.quantile(np.concatenate(resampled), ends, axis=0)
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
+    weights = weights.reshape(weights.shape + (1,) * (values.ndim - weights.ndim))
+    N, whole = len(values), weights.sum(axis=0)
+    ratio = values.sum(axis=0) / whole
+    if N == 1:
+        return ratio, np.full_like(ratio, np.nan)
+    squares = np.square(values - ratio * weights).sum(axis=0)
+    t = scipy.special.stdtrit(N - 1, (1 + LEVEL) / 2)
+    return ratio, t * np.sqrt(N / (N - 1) * squares) / abs(whole)
 
 
 def stacked(records):

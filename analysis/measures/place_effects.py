@@ -55,8 +55,9 @@ def _sharpest(near):
 
 
 def _mean(name, values):
-    """A mean over documents [N] and its interval, by name."""
-    return {name: values.mean(), f"{name}_interval": stats.bootstrap(values)}
+    """A mean over documents [N] and its interval, by name; neither is negative."""
+    ends = stats.interval(values)
+    return {name: values.mean(), f"{name}_interval": np.maximum(ends, 0)}
 
 
 def _without(model, documents, run, what, sharpest):
@@ -119,7 +120,7 @@ def of_changes(name, change, n, seed):
     """Mean of changes [N K] of n [N] tokens, its interval and null, by name."""
     by_chance = nulls.random_signs(change, n.sum(), seed)
     result = {name: change.sum(axis=0) / n.sum()}
-    result[f"{name}_interval"] = stats.bootstrap(change, n).T
+    result[f"{name}_interval"] = stats.interval(change, n).T
     result[f"{name}_null"] = np.quantile(by_chance, nulls.CHANCE, axis=0)
     if change.shape[1] == 1:
         return {key: value[0] for key, value in result.items()}

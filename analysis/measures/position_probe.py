@@ -145,10 +145,10 @@ def _scores(sums):
     guess = sums["guess"] / len(n)
     result = {"r2": r2}
     # the upper end of the error is the lower end of R²
-    result["r2_interval"] = 1 - stats.bootstrap(squared[:, 0], sums["variation"])[::-1].T
+    result["r2_interval"] = 1 - stats.positive_interval(squared[:, 0], sums["variation"])[::-1].T
     result["r2_shuffled"] = r2_shuffled
     result["error"] = absolute.sum(axis=0) / n.sum()
-    result["error_interval"] = stats.bootstrap(absolute, n).T
+    result["error_interval"] = stats.positive_interval(absolute, n).T
     result["guesses"] = binned(guess[r2.argmax()])
     return result
 

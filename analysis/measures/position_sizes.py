@@ -130,7 +130,7 @@ def changes(costs, base):
     result = {"sizes": np.array(SIZES), "size_names": np.array(NAMES)}
     result |= {"losses": own, "losses_null": shuffled, "loss": own[base]}
     result |= {"change": own - own[base], "change_null": shuffled - shuffled[base]}
-    result["change_interval"] = stats.bootstrap(from_base, n[:, 0]).T
+    result["change_interval"] = stats.interval(from_base, n[:, 0]).T
     return result | {"n_predicted": int(n[:, 0, base].sum())}
 
 

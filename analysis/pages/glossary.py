@@ -47,9 +47,10 @@ TERMS = (
     Term(
         "interval",
         "95 % interval",
-        r"95 % intervals?|intervals?|bootstraps?",
-        "The range that contains the value in 95 % of bootstrap samples of the documents that "
-        "were read (the bootstrap).",
+        r"95 % intervals?|intervals?",
+        "A range around the value of the documents that were read. Of 100 ranges that are computed "
+        "in this way, each from other documents of the text, about 95 contain the value of the "
+        "whole text.",
     ),
     Term(
         "pattern",

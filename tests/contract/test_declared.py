@@ -35,7 +35,7 @@ from minitx.analysis.drawing.panels import (
     lines,
     row,
 )
-from minitx.analysis.drawing.sentences import Names, Rows, When, tell
+from minitx.analysis.drawing.sentences import Names, Rows, When, tell, words
 
 HALF = 0.5  # a constant that templates of this file name
 BOTH = {"less": "few", "more": "many"}
@@ -272,6 +272,21 @@ def test_every_number_of_an_answer_is_in_its_rule(experiment):
     ruled = {re.match(r"\w+", name)[0] for name in rules}
     named = fields(experiment.answer.value) & beside_a_null
     assert named <= ruled | COUNTED.get(experiment.name, set())
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_an_interval_that_is_not_there_decides_nothing(value):
+    """Of one document its ends are nan, as the value of a rule or as its null, too."""
+    result = R | {"share": np.array(value), "share_interval": np.full(2, np.nan)}
+    for rule in (
+        Of("share"),
+        Of("share_interval[0]", null=0),
+        Of("share_interval[0].max", null=("share_null", "share_interval[1]")),
+    ):
+        assert rule.verdict(Names(result)) == "undecided"
+        given = Provided(rule, Of("n", most="n"), otherwise="no")
+        assert given.verdict(Names(result)) == "undecided"
+    assert words(result["share_interval"], "to .2f") == "of one document: no interval"
 
 
 @pytest.mark.parametrize("value, kind", [(9.99, "no"), (8.9, "yes")])

@@ -340,3 +340,18 @@ def in_memory(model):
 
     file = str(model.tokenizer.folder / "tokenizer.json")
     return Wrapped(tokenizers.Tokenizer.from_file(file), "roberta")
+
+
+@pytest.mark.parametrize(
+    "documents, said",
+    [
+        (np.array(7), "Intervals are of 7 documents: wide."),
+        (np.array([48, 16, 4]), "Intervals are of 4 documents: wide."),  # those to test on
+        (np.array(8), ""),
+        (np.array(1), ""),  # has none, as is said in its place
+    ],
+)
+def test_intervals_of_few_documents_are_said_to_be_wide(documents, said):
+    numbers = {"documents": documents, "loss": np.array(2.0)}
+    assert results.of_few(numbers | {"loss_interval": np.array([1.0, 3.0])}) == said
+    assert results.of_few(numbers) == ""

@@ -134,7 +134,7 @@ def test_without_places_the_mask_of_a_causal_model_tells_them_and_nothing_in_the
         model = minitx.load(name)
         n, D = model.config.n_ctx, model.config.d_model
         none = with_table(model, np.zeros((n, D)))
-        result = analysis.run("mechanisms", none, documents=20, tokens=64, every=8)
+        result = analysis.run("mechanisms", none, documents=40, tokens=64, every=8)
         r = result.arrays
         assert r["mechanism"] == ["none"] and "nothing can be switched off" in r["no_off"][0]
         assert "nothing can be switched off" in result.says

@@ -168,23 +168,26 @@ def test_a_masked_model_has_pseudo_losses():
 
 
 def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):
-    """Random weights predict worse than frequencies; a bundle loses some, one without has none."""
+    """Random weights predict worse than frequencies; a bundle loses some, one without has none.
+
+    Two documents are too few to say so.
+    """
     assert experiment.answer(result).verdict == "undecided"
     trained = minitx.load(weights.find("tiny-gpt2"))
     flat = tiny.with_weights(trained, W_pos=np.zeros_like(trained.weights.W_pos))
-    for model, verdict in ((trained, "partly"), (flat, "yes")):
-        answer = experiment.answer(remove(model, documents=2, tokens=100))
+    for model, n, verdict in ((trained, 8, "partly"), (trained, 2, "undecided"), (flat, 8, "yes")):
+        answer = experiment.answer(remove(model, documents=n, tokens=100))
         assert answer.verdict == verdict
         assert "e to the mean loss per token" in answer.measure
 
 
 def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
     bare = minitx.load(gpt2(tmp_path, head=False))
-    result = remove(bare, documents=2)
+    result = remove(bare, documents=8)
     assert "loss" not in result
-    low = result["cosine_interval"][0]
-    assert experiment.answer(result | {"cosine_null": low - 0.2}).verdict == "partly"
-    assert experiment.answer(result | {"cosine_null": low + 0.1}).verdict == "no"
+    low, high = result["cosine_interval"]
+    for null, verdict in ((low - 0.2, "partly"), (low - 0.05, "undecided"), (high + 0.1, "no")):
+        assert experiment.answer(result | {"cosine_null": null}).verdict == verdict
 
 
 def test_tables_can_be_chosen_and_change_no_number(causal, result):
@@ -249,34 +252,3 @@ def test_random_cosines_have_variance_one_over_width():
     assert np.array_equal(x, stats.random_cosines(768, 3500, seed=1))
     assert abs(x.mean()) < 4 / (768 * 3500) ** 0.5  # 4 deviations
     assert x.var() * 768 == pytest.approx(1, abs=0.1)
-
-
-def test_bootstrap_intervals_cover_what_they_say():
-    """Ratios of sums in 400 data sets: of 95 % intervals about 95 % hold the true ratio, 2."""
-    rng = np.random.default_rng(0)
-    held = 0
-    for i in range(400):
-        n = rng.integers(5, 50, 80)
-        sums = 2 * n + rng.normal(0, 5, 80)
-        low, high = stats.bootstrap(sums, n, n=300, seed=i)
-        held += low < 2 < high
-    assert 0.9 < held / 400 < 0.98  # measured 0.94
-
-
-def test_bootstrap_takes_sums_or_means_and_any_axes():
-    rng = np.random.default_rng(0)
-    n = rng.integers(1, 9, 30)
-    mean = rng.standard_normal((30, 2, 3))
-    means = stats.bootstrap(mean, n, "mean")
-    assert means.shape == (2, 2, 3)
-    assert (means[0] < means[1]).all()
-    # measured 2e-16
-    of_sums = stats.bootstrap(mean * n[:, None, None], n)
-    assert np.abs(means - of_sums).max() < 1e-12
-    unweighted = stats.bootstrap(mean, seed=3)
-    equal_weights = stats.bootstrap(mean, np.ones(30), seed=3)
-    other_seed = stats.bootstrap(mean, seed=4)
-    assert np.array_equal(unweighted, equal_weights)
-    assert not np.array_equal(unweighted, other_seed)
-    with pytest.raises(ValueError, match="statistic is 'median'; available: ratio, mean"):
-        stats.bootstrap(mean, statistic="median")

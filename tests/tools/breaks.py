@@ -946,8 +946,20 @@ BREAKS = [
     Break(
         "documents weigh alike, whatever their length",
         STATS,
-        "np.tensordot(times, above, 1) / np.tensordot(times, below, 1)",
-        "np.tensordot(times, above / below, 1) / N",
+        "ratio = values.sum(axis=0) / whole",
+        "ratio = (values / weights).mean(axis=0)",
+    ),
+    Break(
+        "an interval of few documents is as narrow as of many",
+        STATS,
+        "scipy.special.stdtrit(N - 1, (1 + LEVEL) / 2)",
+        "scipy.special.stdtrit(1e6, (1 + LEVEL) / 2)",
+    ),
+    Break(
+        "an interval that is not there decides",
+        "analysis/contract/rules.py",
+        "np.min(ends), np.max(ends)",
+        "np.nanmin(ends), np.nanmax(ends)",
     ),
     Break("the penalty holds the intercept too", STATS, "mean[-1] - mean[:-2] @ w", "0 * mean[-1]"),
     Break(
@@ -5083,8 +5095,8 @@ BREAKS = [
     Break(
         "of two nulls the smaller decides",
         "analysis/contract/rules.py",
-        "max(map(names.value, nulls))",
-        "min(map(names.value, nulls))",
+        "np.max([names.value(null) for null in nulls])",
+        "np.min([names.value(null) for null in nulls])",
     ),
     Break(
         "an interval is told as two numbers",
