@@ -5,7 +5,6 @@ random signs; partners that are drawn. All are seeded.
 """
 
 import numpy as np
-import scipy
 
 CHANCE = 0.99  # quantile of what surrogates reach, above which something is more than chance
 FLIPS = 1000  # sets of random signs
@@ -90,6 +89,8 @@ def count(n, p):
     [1.0, 1.0, 3.0]
     """
     n = np.asarray(n)
+    import scipy  # here: every command reads this file, few need SciPy
+
     return np.where(n > 0, np.ceil(scipy.special.bdtrik(CHANCE, np.maximum(n, 1), p)), 0)
 
 

@@ -249,7 +249,8 @@ def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
         ({"half": -0.1, "double": 0.4}, "partly"),
         ({"half": 0.1, "double": 0.1}, "no"),
         ({"half": 0.5, "double": 0.4, "null": 0.4}, "no"),  # shuffled rows rise as much
-        ({"half": 0.5, "double": 0.4, "null": 0.3}, "no"),  # or not much less
+        ({"half": 0.5, "double": 0.4, "null": 0.38}, "no"),  # or not much less
+        ({"half": 0.5, "double": 0.4, "null": 0.3}, "undecided"),  # or, within the interval, less
         ({"half": 0.5, "double": 0.4, "low": -0.1}, "undecided"),  # the intervals hold 0
         ({"half": 0.5, "double": 0.4, "loss": 5.0}, "undecided"),  # nothing to lose
         ({"half": 0.0, "double": 0.0, "null": 0.0, "zero": 0.0}, "undecided"),
