@@ -129,7 +129,7 @@ class Tokenizer(show.Shown):
     def _warn_of_unknown(self, rows, texts):
         """The same of Encodings, and of the texts, or pairs, that they are of."""
         unknown = getattr(self._tokenizer.model, "unk_token", None)
-        if not unknown or self.packages[1:]:  # another package gives no characters
+        if not unknown or len(self.packages) > 1:  # another package gives no characters
             return
         words = {}
         for row, parts in zip(rows, texts):

@@ -4860,9 +4860,9 @@ BREAKS = [
     ),
     Break(
         "the null of patching is the head that chance moves least",
-        "analysis/experiments/patch.py",
-        "abs(r[f'{way}_by_{part}_null']).max()",
-        "abs(r[f'{way}_by_{part}_null']).min()",
+        "analysis/maths/nulls.py",
+        "np.quantile(abs(sums).max(axis=1), CHANCE)",
+        "np.quantile(abs(sums).min(axis=1), CHANCE)",
     ),
     Break(
         "a circuit is tried on the pairs that chose it",
