@@ -18,7 +18,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine.files import as_json, writable, write_all
 from ..machine.language import filled, translated
-from . import own_texts, registry, sides, wording
+from . import own_texts, registry, sensitivity, sides, wording
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,6 +115,7 @@ class Result:
         np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
         answer = self.answer and self.answer._asdict()
         record: dict[str, Any] = {"format": FORMAT, "answer": answer}
+        record["sensitivity"] = sensitivity.of(self._experiment.answer, self.arrays)
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
         contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
         contents[".json"] = as_json(record) + "\n"

@@ -11,6 +11,7 @@ Measure, value and chance are templates (sentences.py); the rule is data, so tha
 which null a verdict looks at. Order: the rules, made of the findings of verdict.py; the answer.
 """
 
+import copy
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -52,6 +53,7 @@ class Of:
     margin: object = None
     out_of: object = None
     interval: object = None
+    times: tuple = ()  # (threshold, factor) pairs: see sensitivity.py
 
     @property
     def null_name(self):
@@ -64,7 +66,17 @@ class Of:
     def finding(self, names):
         """The Finding of verdict.py."""
         low, high = self._ends(names)
-        return verdict.beside(low, self._null(names), high=high, **self._options(names))
+        finding = verdict.beside(low, self._null(names), high=high, **self._options(names))
+        return self._times(finding)
+
+    def _times(self, finding):
+        """A finding with its thresholds scaled."""
+        scaled = {name: times * getattr(finding, name) for name, times in self.times}
+        return finding._replace(**scaled)
+
+    def scaled(self, times):
+        """The rule with its thresholds scaled, by (threshold, factor) pairs."""
+        return replace(self, times=times)
 
     def _ends(self, names):
         """The least and the largest of the value and the ends of its interval."""
@@ -127,7 +139,8 @@ class Below(Of):
     def finding(self, names):
         """The Finding of the difference beside 0."""
         low, high = self._ends(names)
-        return verdict.below(high, self._null(names), low=low, **self._options(names))
+        finding = verdict.below(high, self._null(names), low=low, **self._options(names))
+        return self._times(finding)
 
 
 @dataclass(frozen=True)
@@ -154,7 +167,8 @@ class Each(Of):
     def _alone(self, columns, i):
         """The rule of entry i."""
         own = {option: column[i] for option, column in columns.items()}
-        return Of(enough=self.enough, most=self.most, margin=self.margin, **own)
+        kept = {name: getattr(self, name) for name in ("enough", "most", "margin", "times")}
+        return Of(**kept | own)
 
     def verdict(self, names):
         """By verdict.every."""
@@ -170,6 +184,12 @@ class _Together:
     def findings(self):
         """Every comparison of a value with its null that the rules make."""
         return [finding for rule in self.rules for finding in rule.findings()]
+
+    def scaled(self, times):
+        """These rules with their thresholds scaled."""
+        new = copy.copy(self)
+        new.rules = tuple(rule.scaled(times) for rule in self.rules)
+        return new
 
     def lack(self, names):
         """What the first of the rules lacks that lacks anything."""
@@ -290,6 +310,13 @@ class Asks:
         if kind == "undecided" and not lacks:
             texts[1] += self.rule.lack(names)
         return Answer(kind, *texts)
+
+    def scaled(self, times):
+        """The same with thresholds scaled, also of what is asked in its place."""
+        without = self.without
+        if without and isinstance(without.value, Asks):
+            without = replace(without, value=without.value.scaled(times))
+        return replace(self, rule=self.rule.scaled(times), without=without)
 
     def findings(self):
         """Every comparison of a value with its null, also of what is asked in its place."""

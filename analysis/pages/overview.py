@@ -4,7 +4,7 @@ import base64
 from html import escape
 from textwrap import shorten
 
-from ..contract import wording
+from ..contract import sensitivity, wording
 from ..contract.registry import Answer
 from ..machine.language import count, filled, translated
 from ..running import single
@@ -35,6 +35,18 @@ def answer_of(outcome):
     return Answer("measured", number["means"], value, null)
 
 
+def hangs(experiment, outcome):
+    """From where to where each threshold may lie for the same answer, in words."""
+    return sensitivity.words(sensitivity_of(experiment, outcome))
+
+
+def sensitivity_of(experiment, outcome):
+    """The record of it; {} of a failure."""
+    if isinstance(outcome, single.Failure):
+        return {}
+    return sensitivity.of(experiment.answer, outcome.result)
+
+
 def answers(runs, link):
     """Table with the answer to every question: verdict, question, number beside chance, figure.
 
@@ -62,7 +74,7 @@ def _row(experiment, outcome, link):
     by_chance = filled("chance: {chance}", chance=chance)
     beside = f'<span class="soft">{escape(by_chance)}</span>' if chance else ""
     return (
-        f'<tr><td>{parts.mark(verdict)}</td><th scope="row">{question}'
+        f'<tr><td>{parts.mark(verdict, hangs(experiment, outcome))}</td><th scope="row">{question}'
         f'<span class="soft">{link(measure)}</span></th>'
         f"<td><b>{escape(value)}</b>{beside}</td>"
         f"<td>{_thumbnail(experiment, outcome)}</td></tr>"

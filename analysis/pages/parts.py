@@ -28,11 +28,12 @@ NOT_TEXT = r"(<(pre|code)\b.*?</\2>|<[^>]*>)"  # or code, whose numbers are to b
 MINUS = re.compile(rf"{NOT_TEXT}|(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)", re.DOTALL)
 
 
-def mark(verdict):
-    """A verdict in a word, a sign and a colour."""
+def mark(verdict, tip=""):
+    """A verdict in a word, a sign and a colour; tip: what is shown on hover."""
     kind = KINDS.get(verdict, verdict)
     word = escape(translated(verdict.capitalize()))
-    return f'<span class="mark {kind}">{sign(verdict)} {word}</span>'
+    title = f' title="{escape(tip)}"' if tip else ""
+    return f'<span class="mark {kind}"{title}>{sign(verdict)} {word}</span>'
 
 
 def sign(verdict):

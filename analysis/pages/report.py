@@ -218,8 +218,16 @@ def _answered(experiment, outcome):
     verdict, *answer = overview.answer_of(outcome)
     entry = {"question": translated(experiment.question), "verdict": verdict}
     if isinstance(outcome, single.Failure):
-        nothing = {"answer": None, "says": "", "note": "", "numbers": {}, "files": []}
+        nothing = {
+            "answer": None,
+            "sensitivity": {},
+            "says": "",
+            "note": "",
+            "numbers": {},
+            "files": [],
+        }
         return entry | {"reason": outcome.reason} | nothing
     entry |= {"reason": "", "answer": dict(zip(("measure", "value", "chance"), answer))}
+    entry["sensitivity"] = overview.sensitivity_of(experiment, outcome)
     entry |= {"says": outcome.says, "note": outcome.note, "numbers": outcome.headline}
     return entry | {"files": [f"{experiment.name}{ending}" for ending in results.ENDINGS]}

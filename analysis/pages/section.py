@@ -30,14 +30,14 @@ def section(experiment, name, outcome, seconds):
         body += _says(outcome.says, link) + _by_head(experiment, outcome)
         body += _numbers(_in_percent(experiment, outcome.headline), link)
         body += _reading(experiment, link)
-    body = f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}"
+    body = f"{_answer(experiment, outcome)}{body}{_making(experiment, name, outcome, seconds)}"
     title = escape(translated(experiment.question))
     return (
         f'<section class="experiment" id="{experiment.name}">{parts.whole(title, body)}</section>'
     )
 
 
-def _answer(outcome):
+def _answer(experiment, outcome):
     """The answer in a sentence; or why there is none."""
     verdict, measure, value, chance = overview.answer_of(outcome)
     if verdict == "left out":
@@ -47,7 +47,8 @@ def _answer(outcome):
     else:
         beside = f'<span class="soft">{escape(wording.by_chance(chance))}</span>' if chance else ""
         text = f"{escape(measure)}: <b>{escape(value)}</b>{beside}"
-    return f'<p class="answer">{parts.mark(verdict)} {text}</p>'
+    tip = overview.hangs(experiment, outcome)
+    return f'<p class="answer">{parts.mark(verdict, tip)} {text}</p>'
 
 
 def _figure(experiment, outcome):

@@ -13,7 +13,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry, whic
 from minitx.analysis.machine import files
 from minitx.analysis.pages import published
 
-KEYS = "question verdict reason answer says note numbers files".split()
+KEYS = "question verdict reason answer sensitivity says note numbers files".split()
 
 
 def constant(text):
