@@ -58,12 +58,12 @@ def outputs(W_O, n_heads):  # [A D] -> [H d D]
 
 
 def projected(x, w, cfg, letter):  # [B T D] -> [B H T d], or [B G T d]
-    """Queries, keys or values of a stream, normed as the model does, before their turn."""
+    """Queries, keys or values of a stream, limited and normed as the model does, before a turn."""
     W = getattr(w, f"W_{letter}")
     b = getattr(w, f"b_{letter}")
-    y = linear(x, W, b)
+    y = limited(linear(x, W, b), cfg)
     if letter == "V":
-        return split_heads(limited(y, cfg) if cfg.qkv_limit else y, cfg)
+        return split_heads(y, cfg)
     return placed(letter.lower(), y, w, cfg, identity)
 
 

@@ -122,7 +122,7 @@ def read_tokens(cfg, batch, source=None):  # -> [B T] bool
     if not is_pooled(cfg.task_head) or cfg.mean_pooled or rule == "first":
         return own_valid
     ids, valid = (batch if source is None else source)[:2]
-    column = READ_AT[rule](ids, valid, cfg.read_id)
+    column = READ_AT[rule](ids, _between(valid), cfg.read_id)
     if source is not None:
         column = _column_of_target(column, valid, own_valid)
     return np.arange(own_valid.shape[1]) == column[:, None]
@@ -134,6 +134,12 @@ def read_in(trace, model):  # -> [B T] bool
     if trace.source is not None:
         source = trace.source, np.ones(trace.source.shape, bool)
     return read_tokens(model.config, (trace.tokens, trace.valid), source)
+
+
+def _between(valid):  # [B T] bool -> [B T] bool
+    """From the first valid token to the last: the library reads a token that a mask hides, too."""
+    after_first = np.logical_or.accumulate(valid, axis=1)
+    return after_first & np.logical_or.accumulate(valid[:, ::-1], axis=1)[:, ::-1]
 
 
 def _last_of_text(ids, valid, pad):  # [B T], [B T] bool -> [B]

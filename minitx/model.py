@@ -227,13 +227,10 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     turn = None
     if place.angle is not None:
         turn = partial(turned, angle=hook("pos_angle", place.angle), scale=place.scale)
-    products = qkv(x, w)
+    products = (limited(y, cfg) for y in qkv(x, w))
     q = placed("q", next(products), w, cfg, hook, turn)
     k = placed("k", next(products), w, cfg, hook, turn)
-    v = next(products)
-    if cfg.qkv_limit:
-        v = limited(v, cfg)
-    v = hook("v", split_heads(v, cfg))
+    v = hook("v", split_heads(next(products), cfg))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
     attn_bias = place.bias
@@ -268,8 +265,6 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
     All heads are normed together (OLMo 2), or each by itself (Qwen3).
     """
-    if cfg.qkv_limit:
-        x = limited(x, cfg)
     if cfg.qk_norm_all:
         x = norm(f"ln_all_{name}", x, w, cfg, hook)
     x = split_heads(x, cfg)
@@ -281,7 +276,9 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
 
 def limited(x, cfg):  # [B T A] -> [B T A]
-    """Queries, keys or values, none of whose numbers is beyond a limit (OLMo)."""
+    """Queries, keys or values; no number is beyond the limit, if there is one (OLMo)."""
+    if not cfg.qkv_limit:
+        return x
     return np.clip(x, -cfg.qkv_limit, cfg.qkv_limit)
 
 

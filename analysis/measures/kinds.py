@@ -6,6 +6,7 @@ L layers, H heads.
 import numpy as np
 
 from minitx import circuits
+from minitx.circuits.repeated import FEWEST, room
 
 from ..contract import verdict
 
@@ -38,10 +39,9 @@ def labels(model):
     than any head of this model does by chance, by the margin of verdict.py. None for a model that
     reads too few tokens for random words.
     """
-    try:
-        scores = circuits.detect_heads(model, [*KINDS], n_texts=N_TEXTS)
-    except ValueError:  # too few tokens
+    if room(model) < FEWEST:
         return None
+    scores = circuits.detect_heads(model, [*KINDS], n_texts=N_TEXTS)
     return {kind: _labelled(score) for kind, score in scores.items()}
 
 

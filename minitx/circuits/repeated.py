@@ -10,7 +10,7 @@ from ..inputs import check_batch
 from ..model import forward
 from .measure import mask_id
 
-N_TOKENS = 24
+N_TOKENS, FEWEST = 24, 2
 
 
 def _duplicate(query, n):
@@ -109,9 +109,9 @@ def room(model):
 def _number(cfg, n_tokens, most):
     """How many tokens are repeated. Raises ValueError for more than the model reads."""
     n = min(N_TOKENS, most) if n_tokens is None else n_tokens
-    if n < 2 or (cfg.n_pos and n > most):  # without a table of positions more can be read
+    if n < FEWEST or (cfg.n_pos and n > most):  # without a table of positions more can be read
         text = f"this model reads at most {cfg.n_ctx} tokens"
-        raise ValueError(f"n_tokens is {n}; {text}, so that 2 to {most} can be repeated")
+        raise ValueError(f"n_tokens is {n}; {text}, so that {FEWEST} to {most} can be repeated")
     return n
 
 

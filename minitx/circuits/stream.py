@@ -167,9 +167,7 @@ def projected(stack, name, layer, heads, x, angle):  # [R N T D] -> [N R T d]
     y = [linear(part, W[:, columns(h, cfg)]) for h, part in zip(heads, x)]
     if b is not None:
         y = [part + b[columns(h, cfg)] for h, part in zip(heads, y)]
-    y = np.stack(y, axis=1)
-    if cfg.qkv_limit:
-        y = limited(y, cfg)
+    y = limited(np.stack(y, axis=1), cfg)
     if letter == "v":
         return y
     if cfg.qk_norm:

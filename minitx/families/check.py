@@ -32,6 +32,10 @@ def check_config(cfg):
     if cfg.n_heads % cfg.n_kv:
         text = f"{cfg.n_heads} heads cannot share {cfg.n_kv} heads of keys and values"
         raise ValueError(f"{text}; wanted a divisor")
+    turned = max((2 * len(turn.frequencies) for turn in cfg.rotary if turn), default=0)
+    if turned > cfg.d_head:
+        text = f"{turned} features of a head of {cfg.d_head} would be rotated, in pairs"
+        raise ValueError(f"{text}; wanted an even width")
     for name in (cfg.act, cfg.head_act or cfg.act):
         if name not in ACTIVATIONS:
             raise ValueError(f"unknown activation {name!r}; supported: {', '.join(ACTIVATIONS)}")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minitx
+from minitx import heads
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ASKED = json.loads((GOLDEN / "asked.json").read_text())
@@ -45,3 +46,15 @@ def test_scores_that_fall_with_the_distance_are_refused_on_both_sides(tmp_path):
     (tmp_path / "model.safetensors").symlink_to(folder / "model.safetensors")
     with pytest.raises(ValueError, match="is_causal is False; only True is supported"):
         minitx.load(tmp_path)
+
+
+def test_a_token_that_a_mask_hides_is_read_if_it_is_the_last():
+    """Hidden tokens inside a text are of the text, as in the library; behind it is padding."""
+    model = minitx.load(GOLDEN / "olmo-sequence", dtype=np.float64)
+    pad, ids = model.config.read_id, [4, 5, 6, 7]
+    for rows, valid, expected in (
+        ([*ids, pad], [1, 1, 1, 0, 1], 3),
+        ([*ids, 9], [1, 1, 1, 0, 0], 2),
+    ):
+        batch = np.array([rows]), np.array([valid])
+        assert heads.read_tokens(model.config, batch).argmax() == expected

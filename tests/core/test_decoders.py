@@ -205,6 +205,44 @@ def test_heads_behind_a_norm_are_no_summands(variant):
         ("gemma3-window", dict(attn_logit_softcapping=9.0), "attn_logit_softcapping is 9.0; only"),
         ("gemma3-window", dict(rope_parameters={"rope_theta": 3.0}), "an object for each of full"),
         ("gemma3-old", dict(sliding_window_pattern=0), "sliding_window_pattern is 0; wanted a wh"),
+        ("gemma-shared", dict(hidden_activation="relu"), "hidden_activation is 'relu'; only 'gel"),
+        ("gemma-shared", dict(head_dim=1), "2 features of a head of 1 would be rotated, in pairs"),
+        (
+            "gpt_neo-deep",
+            dict(attention_types=[[["global"], 2]]),
+            r"types are \['global', 'glo",
+        ),
+        (
+            "gpt_neo-deep",
+            dict(attention_types=[[["far"], 3]]),
+            "one of global, local for each of",
+        ),
+        (
+            "gpt_neo-deep",
+            dict(attention_layers=["local"]),
+            r"attention_layers are \['local'\]; a",
+        ),
+        ("gpt_neo-deep", dict(window_size=0), "window_size is 0; expected a whole number of at"),
+        (
+            "olmo-limited",
+            dict(clip_qkv=-1.0),
+            "clip_qkv is -1.0; expected a number above 0, or nu",
+        ),
+        ("olmo-limited", dict(clip_qkv=True), "clip_qkv is True; expected a number above 0"),
+        ("granite-shared", dict(residual_multiplier=0), "residual_multiplier is 0; expected a nu"),
+        ("granite-shared", dict(logits_scaling=None), "logits_scaling is None; expected a number"),
+        ("granite-shared", dict(attention_multiplier=True), "attention_multiplier is True; expe"),
+        (
+            "smollm3-fourth",
+            dict(no_rope_layers=None, no_rope_layer_interval=0),
+            "interval is 0; exp",
+        ),
+        ("smollm3-fourth", dict(no_rope_layers=[0, 2, 1, 1]), "expected 0 or 1 for each of 4"),
+        (
+            "smollm3-fourth",
+            dict(layer_types=["near"] * 4),
+            r"layer_types are \['near', .*for each",
+        ),
     ],
 )
 def test_what_would_be_computed_wrongly_is_refused(variant, changes, message):
