@@ -4,7 +4,8 @@ At each step every open beam goes on with every token. Of these K V candidates t
 sum of their log-probabilities are looked at: those among the best K that end are finished, and the
 best K that do not end stay open. A finished beam is ranked by sum / length ** length_penalty, where
 length counts its new tokens. A text is done when its best open beam, ranked in the same way as if
-it ended here, is no better than its worst finished one. This is the reference library's definition.
+it ended here ("never": at the length that is best for it), is no better than its worst finished
+one. This is the reference library's definition.
 
 Read downward: `best_beam`, `search`, one step after another. B texts, K beams, V vocabulary, t new
 tokens so far, n at most.
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .cache import Cache
-from .constraints import until
+from .constraints import log_softmax, until
 from .inputs import source_arguments
 from .masks import Keys
 from .model import forward, logits
@@ -30,7 +31,7 @@ class Width(NamedTuple):
 
     num_beams: int = 1
     length_penalty: float = 1.0
-    early_stopping: bool = False
+    early_stopping: bool | str = False
 
     def check(self, temperature, n):
         """Raises ValueError for values out of range; n: new tokens."""
@@ -41,8 +42,9 @@ class Width(NamedTuple):
                 "wanted a whole num_beams >= 1, and a length_penalty for which "
                 "n ** length_penalty is finite and not 0"
             )
-        if not isinstance(self.early_stopping, bool | np.bool):
-            raise ValueError(f"early_stopping={self.early_stopping!r:.80}; wanted True or False")
+        early = self.early_stopping
+        if not isinstance(early, bool | np.bool) and repr(early) != "'never'":
+            raise ValueError(f"early_stopping={early!r:.80}; wanted True, False or 'never'")
         if self.num_beams > 1 and temperature:
             text = f"num_beams={self.num_beams} and temperature={temperature}"
             raise ValueError(f"{text}; beam search does not sample: wanted one of them")
@@ -87,7 +89,8 @@ def search(model, prompts, n, stop, allowed, width):
     beams = first_beams(B, K, n, stop)
     for i in range(n):
         y = logits(model, x)[:, 0]
-        logp = allowed.apply(i, log_softmax(y))  # [BK V]
+        new = beams.tokens.reshape(B * K, i)
+        logp = allowed.apply(new, log_softmax(y))  # [BK V]
         candidates = best_candidates(beams, logp)
         is_last = i == n - 1
         ends = is_last | (candidates.tokens[..., -1] == stop)  # [B 2K]
@@ -133,14 +136,6 @@ def first_beams(B, K, n, stop):
     return Beams(done[..., :0], scores, done, done_scores, growing=np.full(B, True))
 
 
-def log_softmax(y):  # [N V] -> [N V], in float64
-    """Log-probabilities of logits."""
-    y = y.astype(np.float64)
-    y -= y.max(axis=-1, keepdims=True)
-    total = np.exp(y).sum(axis=-1, keepdims=True)
-    return y - np.log(total)
-
-
 def best_candidates(beams, logp):  # logp [BK V]
     """Each open beam with each next token: the best 2 K of these."""
     B, K = beams.scores.shape
@@ -177,9 +172,12 @@ def go_on(beams, candidates, ends, width):  # -> Beams, parents [B K]
     order = best(scores, width.num_beams)
     scores = pick(scores, order)
     worst = beams.done_scores.min(axis=1)
+    is_never = width.early_stopping == "never"
+    if is_never and width.length_penalty > 0:
+        length = beams.done.shape[-1]  # the longest has the best rank
     rank = scores[:, 0] / length**width.length_penalty
     growing = beams.growing & (rank > worst)
-    if width.early_stopping:
+    if width.early_stopping and not is_never:
         growing &= np.isneginf(worst)  # until K are finished
     tokens = pick(candidates.tokens, order)
     beams = beams._replace(tokens=tokens, scores=scores, growing=growing)

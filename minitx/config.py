@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from . import show
-from .config_parts import Picture, Rotary
+from .config_parts import NOTHING_SET, Generation, Picture, Rotary
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,9 +80,7 @@ class Config(show.Shown):
     encoder: "Config | None" = None  # of an encoder-decoder; the other fields are the decoder's
     start_id: int | None = None  # the decoder's first token
     end_id: int | None = None  # ends a text that is generated
-    first_id: int | None = None  # what must follow the start (mBART's language); None: anything
-    last_id: int | None = None  # what must come last where the length runs out
-    bad_words: tuple[tuple[int, ...], ...] = ()  # ids that are never generated, of one token each
+    generation: Generation = NOTHING_SET  # the folder's settings of generating
     _summary = show.config
 
     @cached_property

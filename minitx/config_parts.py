@@ -1,6 +1,6 @@
-"""Records inside a Config: how queries and keys are turned, and how a picture is cut up."""
+"""Records inside a Config: how queries and keys are turned, a picture cut up, text generated."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Rotary(NamedTuple):
@@ -39,3 +39,25 @@ class Picture(NamedTuple):
     def size(self) -> tuple[int, int]:
         """Height and width of a picture, in pixels."""
         return self.rows * self.height, self.columns * self.width
+
+
+class Generation(NamedTuple):
+    """What a folder sets of generating texts, under the names of its file (constraints.py)."""
+
+    repetition_penalty: float = 1.0  # 1: none
+    no_repeat_ngram_size: int = 0  # 0: any tokens may come again
+    bad_words_ids: tuple[tuple[int, ...], ...] = ()  # words that never come, each of some ids
+    min_length: int = 0  # of a text, its prompt or start token included
+    min_new_tokens: int | None = None  # the same without these; counts more
+    forced_bos_token_id: int | None = None  # follows the start (mBART's language); None: anything
+    forced_eos_token_id: int | None = None  # comes last where the length runs out
+    renormalize_logits: bool = False  # scores are log-probabilities again in the end
+    refused: str = ""  # why generate refuses the folder: a setting that it does not compute
+
+    def replaced(self, *own: Any) -> "Generation":
+        """These settings with those of ARGUMENTS that are not None in their place."""
+        return self._replace(**{k: x for k, x in zip(ARGUMENTS, own) if x is not None})
+
+
+NOTHING_SET = Generation()
+ARGUMENTS = "repetition_penalty", "no_repeat_ngram_size", "min_new_tokens"  # of generate

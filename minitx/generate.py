@@ -32,7 +32,11 @@ def generate(
     stop: int | None = None,
     num_beams: int = 1,
     length_penalty: float = 1.0,
-    early_stopping: bool = False,
+    early_stopping: bool | str = False,
+    repetition_penalty: float | None = None,
+    no_repeat_ngram_size: int | None = None,
+    min_new_tokens: int | None = None,
+    ignore_settings: bool = False,
 ) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts
     """The prompt followed by up to n new tokens, as ids.
 
@@ -50,12 +54,17 @@ def generate(
     encoder-decoder the default is the model's end token.
     num_beams: more than 1 means beam search (beams.py) with this number of continuations, ranked by
     sum of log-probabilities / length ** length_penalty. early_stopping: a text is finished as soon
-    as num_beams continuations have ended, even if an open one could still be better.
-    In an encoder-decoder the folder's settings, in generation_config.json or else config.json,
-    determine the start and end tokens, forced tokens, and banned single tokens (bad_words_ids). Its
-    num_beams, length_penalty, min_length and no_repeat_ngram_size are not read: the first two are
-    arguments, the others are not supported.
-    Raises ValueError if the prompt or n do not fit the model, or an argument is out of range.
+    as num_beams continuations have ended, even if an open one could still be better; "never": only
+    when no continuation of up to n tokens can be better.
+    repetition_penalty: scores of tokens that are there already are divided by it, or multiplied if
+    they are below 0 (Keskar et al. 2019). no_repeat_ngram_size: as many tokens in a row never come
+    twice. min_new_tokens: `stop` comes no sooner. None, for these three: as the folder's settings
+    say, in generation_config.json or else config.json. These also determine the least length
+    (min_length), forced tokens, banned words (bad_words_ids) and, in an encoder-decoder, the start
+    and end tokens. What has another default here, such as num_beams or temperature, is not read.
+    ignore_settings: generate without those of the folder's settings that are not supported.
+    Raises ValueError if the prompt or n do not fit the model, an argument is out of range, or a
+    setting of the folder is not supported.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -64,20 +73,21 @@ def generate(
     'The dogs, and the others'
     """
     model = as_model(model)
-    check_generates(model)
+    check_generates(model, ignore_settings)
     sampling = Sampling(temperature, top_k, top_p)
     sampling.check(n)
     width = Width(num_beams, length_penalty, early_stopping)
     width.check(temperature, n)
-    rng = generator(seed)
+    draw = partial(sampling.draw, rng=generator(seed))
     check_stop(stop, model.config.n_vocab)
     prompts = read_prompts(model, prompt, valid, source, source_valid)
     check_room(model, prompts.batch, n)
-    if stop is None and model.encoder is not None:
+    if stop is None:
         stop = model.config.end_id
-    allowed = constraints(model.config, prompts.batch.tokens.shape[1], n, stop)
+    own = repetition_penalty, no_repeat_ngram_size, min_new_tokens
+    settings = model.config.generation.replaced(*own)
+    allowed = constraints(settings, prompts.batch, n, stop)
     if num_beams == 1 or n == 0:
-        draw = partial(sampling.draw, rng=rng)
         new = _continue(model, prompts, n, stop, allowed, draw)
     else:
         new = best_beam(model, prompts, n, stop, allowed, width)
@@ -88,16 +98,16 @@ def _continue(model, prompts, n, stop, allowed, draw):  # -> [B n], fewer if eve
     """New tokens: source and prompt in one pass, then one token a pass over the cache."""
     tokens, valid = prompts.batch.tokens, prompts.batch.valid
     given = source_arguments(prompts.source)
-    cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
-    for i in range(n):
+    cache, new, ended = Cache(), tokens[:, :0], np.zeros(len(tokens), bool)
+    for _ in range(n):
         x = forward(model, tokens, valid=valid, cache=cache, **given)
         y = logits(model, x[:, -1:])  # [B 1 V]
-        token = draw(allowed.apply(i, y[:, 0]))
+        token = draw(allowed.apply(new, y[:, 0]))
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop
-        new.append(token)
+        tokens, valid, given = token[:, None], None, {}
+        new = np.concatenate([new, tokens], axis=1)
         if ended.all():
             break
-        tokens, valid, given = token[:, None], None, {}
-    return np.stack(new, axis=1) if new else tokens[:, :0]
+    return new

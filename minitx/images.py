@@ -105,31 +105,16 @@ class Steps(NamedTuple):
     std: list[float]
 
 
-HALF = [0.5] * 3
-CLIP_MEAN = [0.48145466, 0.4578275, 0.40821073]
-CLIP_STD = [0.26862954, 0.26130258, 0.27577711]
-BILINEAR, BICUBIC = 2, 3
-CLIP = {
-    "size": {"shortest_edge": 224},
-    "crop_size": 224,
-    "do_center_crop": True,
-    "resample": BICUBIC,
-    "image_mean": CLIP_MEAN,
-    "image_std": CLIP_STD,
-}
-# how the name of a processor begins -> what it does where its file does not say
-DEFAULTS = {
-    "ViT": {"size": 224, "resample": BILINEAR, "image_mean": HALF, "image_std": HALF},
-    "DeiT": {
-        "size": 256,
-        "crop_size": 224,
-        "do_center_crop": True,
-        "resample": BICUBIC,
-        "image_mean": HALF,
-        "image_std": HALF,
-    },
-    "CLIP": CLIP,
-    "Bit": CLIP,
+KINDS = "ViT", "DeiT", "CLIP", "Bit"  # how the names of processors begin
+READ = """
+    crop_size default_to_square do_center_crop do_normalize do_rescale do_resize image_mean
+    image_std resample rescale_factor size"""
+INERT = {  # reason why a key changes no pixel here -> keys
+    "speed, or the form of what the library returns": """
+        data_format device disable_grouping image_seq_length return_tensors""",
+    "files are read as the model's channels, arrays have theirs last": """
+        do_convert_rgb input_data_format""",
+    "what has an effect only beside a key that is refused": "pad_size",
 }
 FILES = "preprocessor_config.json", "processor_config.json"
 
@@ -175,14 +160,17 @@ class Preprocessor:
 
 def steps_of(settings):
     """The Steps of a file's settings. Raises ValueError for what is not computed."""
+    from .families import keys  # which reads pictures' sizes from here
+
     name = settings.get("image_processor_type") or settings.get("feature_extractor_type") or "ViT"
-    kind = next((kind for kind in DEFAULTS if str(name).startswith(kind)), None)
+    kind = next((kind for kind in KINDS if str(name).startswith(kind)), None)
     if kind is None:
-        raise ValueError(f"image_processor_type is {name!r:.80}; supported: {', '.join(DEFAULTS)}")
-    given = DEFAULTS[kind] | {key: x for key, x in settings.items() if x is not None}
-    if given.get("do_pad"):
-        raise ValueError("do_pad is true, which is not supported")
-    shortest, size = resizing(given, square=kind in ("ViT", "DeiT"))
+        raise ValueError(f"image_processor_type is {name!r:.80}; supported: {', '.join(KINDS)}")
+    defaults = keys.library()["pictures"][kind]
+    said = {key: x for key, x in settings.items() if x is not None}
+    keys.check(said, defaults, {*READ.split()} | keys.inert(INERT))
+    given = defaults | said
+    shortest, size = resizing(given)
     crop = pair(given["crop_size"]) if given.get("do_center_crop") else None
     resample = given["resample"]
     if resample not in range(6):
@@ -195,12 +183,12 @@ def steps_of(settings):
     return Steps(shortest, size, resample, crop, factor, mean, std)
 
 
-def resizing(given, square):
+def resizing(given):
     """The length of the shorter side or 0, and height and width or None."""
     size = given["size"]
     if not given.get("do_resize", True):
         return 0, None
-    if isinstance(size, int) and not square:
+    if isinstance(size, int) and not given["default_to_square"]:
         size = {"shortest_edge": size}
     if isinstance(size, dict) and "shortest_edge" in size:
         if size.get("longest_edge"):

@@ -93,12 +93,15 @@ def _refuse_valid(valid):
         raise ValueError(f"{text} here")
 
 
-def check_generates(model):
-    """Raises ValueError for a model that cannot continue a text."""
+def check_generates(model, ignore_settings=False):
+    """Raises ValueError for a model that cannot continue a text, or not as its folder says."""
     task_head = model.config.task_head
     if task_head != "causal":
         text = f"generate needs a causal language model; this one has head {task_head!r}"
         raise ValueError(text)
+    refused = model.config.generation.refused
+    if refused and not ignore_settings:
+        raise ValueError(refused)
 
 
 def check_stop(stop, n_vocab):

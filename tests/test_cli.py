@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -442,6 +443,17 @@ def test_a_column_of_a_table_is_the_text(tmp_path, capsys, monkeypatch):
     assert "TEXT, which is not given" in complaint(
         capsys, "decode", "tiny-bart", "--ids", "x", "--second", "a"
     )
+
+
+@pytest.mark.parametrize("steps", [[], ["--steps"]])
+def test_decode_refuses_settings_of_a_folder_unless_they_are_ignored(tmp_path, capsys, steps):
+    shutil.copytree(weights.find("tiny-bart"), tmp_path, dirs_exist_ok=True)
+    said = {"suppress_tokens": [3], "decoder_start_token_id": 2, "eos_token_id": 2}
+    (tmp_path / "generation_config.json").write_text(json.dumps(said))
+    asked = ["decode", str(tmp_path), "3 May 1912", *steps]
+    assert "--ignore-settings, generates without it" in complaint(capsys, *asked)
+    assert cli.main([*asked, "--ignore-settings"]) == 0
+    assert capsys.readouterr().out.startswith("1912-05-03\n")
 
 
 @pytest.mark.parametrize("command", ["trace", "explore"])

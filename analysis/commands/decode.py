@@ -31,6 +31,8 @@ def declare(commands):
         command.add_argument(name, type=int, default=default, metavar="N", help=about)
     about = "power of the length that beams are divided by (1.0)"
     command.add_argument("--length-penalty", type=float, default=1.0, metavar="X", help=about)
+    about = "generate without the folder's settings that are not supported"
+    command.add_argument("--ignore-settings", action="store_true", help=about)
     about = "draw the steps: a map of attention, .svg or .png"
     command.add_argument("--out", metavar="FILE", help=about)
     flags.in_json(command)
@@ -53,8 +55,9 @@ def run(arguments):
     if with_steps:
         show_steps(arguments, model, source)
         return
-    width = {"num_beams": arguments.beams, "length_penalty": arguments.length_penalty}
-    row = minitx.generate(model, n=arguments.n, source=source, **width)
+    how = {"num_beams": arguments.beams, "length_penalty": arguments.length_penalty}
+    how["ignore_settings"] = arguments.ignore_settings
+    row = minitx.generate(model, n=arguments.n, source=source, **how)
     print(decode.text_of(model, row[1:]))
 
 
@@ -80,7 +83,8 @@ def ids_of(model, file):
 def show_steps(arguments, model, source):
     """Print and draw each step of greedy decoding."""
     where = {"layer": arguments.layer, "head": arguments.head}
-    decoded = decoding.steps(model, source, arguments.n, **where)
+    ignored = {"ignore_settings": arguments.ignore_settings}
+    decoded = decoding.steps(model, source, arguments.n, **where, **ignored)
     text = decode.text_of(model, decoded.said)
     if arguments.out is not None:
         title = decode.titled(arguments.model, model.config, **where)

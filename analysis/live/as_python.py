@@ -166,7 +166,8 @@ def _reading(given):
     yield f"source = model.encoder.tokenizer.encode({texts})"
     if given.target is None:
         n = min(decoder_texts.LONGEST, given.model.config.n_ctx)
-        yield f"tokens = minitx.generate(model, n={n}, source=source)[:-1]  # what it says"
+        more = ", ignore_settings=True" if given.model.config.generation.refused else ""
+        yield f"tokens = minitx.generate(model, n={n}, source=source{more})[:-1]  # what it says"
     else:
         yield f"said = model.tokenizer.encode({given.target!r})"
         yield "tokens = np.array([model.config.start_id, *said[:-1]])"

@@ -31,10 +31,13 @@ class Spoken(NamedTuple):
 
 
 def greedy(model, source):
-    """What the model says of a source [S] or text, its likeliest token at each step."""
+    """What the model says of a source [S] or text, its likeliest token at each step.
+
+    Settings of the folder that generate does not support are ignored.
+    """
     tokens = _ids(model.encoder, source)
     n = min(LONGEST, model.config.n_ctx)
-    row = minitx.generate(model, n=n, source=tokens)
+    row = minitx.generate(model, n=n, source=tokens, ignore_settings=True)
     return Spoken(tokens, row[:-1], row[1:])
 
 

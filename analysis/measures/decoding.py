@@ -36,12 +36,13 @@ class Steps(NamedTuple):
     probabilities: np.ndarray  # [n k]
 
 
-def steps(model, source, n=20, *, layer=-1, head=None):
+def steps(model, source, n=20, *, layer=-1, head=None, ignore_settings=False):
     """Greedy decoding of a source, at most n tokens, as Steps.
 
     source: a text or ids [S]. layer, head: of cross-attention, counted from 0, -1 for the last;
     None is the mean over a layer's heads. Logits and probabilities are the model's own: a token
     that the folder's settings force, or keep from coming, is said, or not, whatever they are.
+    ignore_settings: as for minitx.generate.
     Raises ValueError for a model that is no encoder-decoder with a language model's head.
 
     To say the 9 of 1912, the query of the 1 before it looks at that 9:
@@ -58,7 +59,7 @@ def steps(model, source, n=20, *, layer=-1, head=None):
     check(model, layer, head)
     if isinstance(source, str):
         source = model.encoder.tokenizer.encode(source)
-    ids = minitx.generate(model, n=n, source=source)
+    ids = minitx.generate(model, n=n, source=source, ignore_settings=ignore_settings)
     if len(ids) < 2:
         raise ValueError(f"n is {n}; wanted at least one step")
     asking, said = ids[:-1], ids[1:]

@@ -3,6 +3,8 @@
 To add a family is to write its file, to enter its model types here, and to add a golden variant.
 """
 
+from dataclasses import replace
+
 from ..config import Config
 from ..files import one_line
 from ..labels import labels_of
@@ -113,6 +115,7 @@ def from_hf(raw, generated=None):
     """
     try:
         config = _config(generation.merged(raw, generated))
+        config = replace(config, generation=generation.settings(raw, generated))
         generation.check(config)
         check_config(config)
         n = config.n_types
@@ -140,13 +143,12 @@ def _config(raw):
 
 def _check_keys(raw, family):
     """Raises ValueError for a key that would change the result and is not computed."""
-    for key, only in (ONLY | family.only).items():
-        if raw.get(key) not in (only, None):
-            raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
+    only = ONLY | family.only  # where these are null they say nothing
+    said = {key: value for key, value in raw.items() if value is not None or key not in only}
     handled = keys.inert() | keys.known(family)
     for part in (family.encoder, family.text):
         handled |= set() if part is None else keys.known(part)
-    keys.check(raw, raw["model_type"], handled)
+    keys.check(said, keys.library()["types"][raw["model_type"]] | only, handled - {*only})
     for part in (family, family.text):
         if part is not None and part.inside:
             side = _keys(raw, part) | {"model_type": keys.SIDES[part.inside]}

@@ -81,11 +81,6 @@ def derived(values):
     return {"n_pos": values["n_ctx"] + OFFSET, "offset": OFFSET, **scale(values)}
 
 
-def derived_decoder(values):
-    """What the decoder has beside."""
-    return derived(values) | generation.derived(values)
-
-
 ENCODER = Family(
     config=config("encoder"),
     fixed=FIXED,
@@ -98,7 +93,7 @@ ENCODER = Family(
 FAMILY = Family(
     config=config("decoder") | GENERATION | {"read_id": Key("eos_token_id", 2)},
     fixed=FIXED | {"causal": True, "read_at": "last_end"},
-    derived=derived_decoder,
+    derived=derived,
     only=ONLY,
     body=body("decoder"),
     layer=LAYER,

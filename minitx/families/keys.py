@@ -30,6 +30,7 @@ INERT = {  # reason why a key changes no number here -> keys
     "sizes and sharing that the tensors show": """
         num_labels num_ln_in_parallel_attn pooler_hidden_size projection_dim
         share_encoder_decoder_embeddings""",
+    "what generation.py reads": "forced_bos_token_id forced_eos_token_id",
     "what has an effect only beside a key that is refused": """
         conv_act conv_groups embedding_size pretraining_tp""",
 }
@@ -43,9 +44,9 @@ def library():
     return json.loads(FILE.read_text())
 
 
-def inert():
-    """All keys of INERT."""
-    return {key for keys in INERT.values() for key in keys.split()}
+def inert(reasons=INERT):
+    """All keys without effect; reasons: {why: names}."""
+    return {key for keys in reasons.values() for key in keys.split()}
 
 
 def default(model_type, key):
@@ -65,9 +66,9 @@ def known(family):
     return keys | {*family.only, *family.knows} | EVERYWHERE
 
 
-def check(raw, model_type, handled):
+def check(raw, defaults, handled):
     """Raises ValueError for a key that is not handled, with a value that is not its default."""
-    for key, only in library()["types"][model_type].items():
+    for key, only in defaults.items():
         if key in raw and key not in handled and not is_same(raw[key], only):
             raise ValueError(f"{key} is {raw[key]!r:.80}; only {only!r} is supported")
 

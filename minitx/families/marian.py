@@ -1,6 +1,6 @@
 """Marian (Junczys-Dowmunt et al. 2018), in the layout of OPUS-MT: BART with computed positions."""
 
-from . import bart, generation
+from . import bart
 from .family import Key, tensor
 
 ONLY = bart.ONLY | {"normalize_embedding": False, "static_position_embeddings": True}
@@ -23,16 +23,11 @@ def derived(values):
     return {"n_pos": values["n_ctx"], **bart.scale(values)}
 
 
-def derived_decoder(values):
-    """What the decoder has beside."""
-    return derived(values) | generation.derived(values)
-
-
 ENCODER = bart.ENCODER._replace(fixed=FIXED, derived=derived, body=body("encoder"))
 FAMILY = bart.FAMILY._replace(
     config=bart.FAMILY.config | {"n_vocab": Key("decoder_vocab_size", other="vocab_size")},
     fixed=FIXED | {"causal": True},
-    derived=derived_decoder,
+    derived=derived,
     only=ONLY,
     body=body("decoder"),
     heads={"causal": bart.CAUSAL},

@@ -29,6 +29,8 @@ def sizes(specials, image=None, patch=None):
     """The function that a Family has as `sizes`; image, patch: what a missing key stands for."""
 
     def of(raw):
+        if raw.get("id2label") == {} and "Classification" in str(raw.get("architectures")):
+            raise ValueError("id2label is empty; expected a label for each class of its head")
         picture = sides(raw, "image_size", image)
         patch_sides = sides(raw, "patch_size", patch)
         channels = raw.get("num_channels", 3)

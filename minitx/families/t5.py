@@ -103,7 +103,7 @@ def places(raw, values):
 
 def derived_decoder(values):
     """What the decoder has beside; a tied output embedding reads a stream made smaller."""
-    more = derived(values) | generation.derived(values)
+    more = derived(values)
     more["start_id"] = values["pad_id"] if values["start_id"] is None else values["start_id"]
     scaled = values["tied"] if values["unembed_scale"] is None else values["unembed_scale"]
     if not isinstance(scaled, bool | None):

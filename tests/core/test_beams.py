@@ -6,6 +6,7 @@ inputs with each setting, all in float64 (tools/make_generated.py).
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,6 +17,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import model as forward_pass
 from minitx.beams import Width, search
+from minitx.config_parts import Generation
 from minitx.constraints import constraints
 from minitx.prompts import read_prompts
 
@@ -83,7 +85,7 @@ def searched(model, given, n=N, num_beams=4, length_penalty=1.0, early_stopping=
     valid, source, source_valid = (given.get(k) for k in ("valid", "source", "source_valid"))
     prompts = read_prompts(model, given.get("prompt"), valid, source, source_valid)
     stop = given.get("stop", model.config.end_id)
-    allowed = constraints(model.config, prompts.batch.tokens.shape[1], n, stop)
+    allowed = constraints(model.config.generation, prompts.batch, n, stop)
     width = Width(num_beams, length_penalty, early_stopping)
     return search(model, prompts, n, stop, allowed, width), prompts, allowed
 
@@ -98,7 +100,10 @@ def log_probabilities(model, allowed, prompts, row, tokens):
         source = {"source": prompts.source.tokens[row][is_token]}
     y = minitx.logits(model, minitx.forward(model, text, **source))[0, own.sum() - 1 :]
     logp = y - np.log(np.exp(y).sum(axis=1, keepdims=True))
-    return [allowed.apply(i, logp[i : i + 1])[0, token] for i, token in enumerate(tokens)]
+    own = allowed._replace(prompts=allowed.prompts[[row]])
+    before = [np.array([tokens[:i]], int) for i in range(len(tokens))]
+    scores = [own.apply(new, logp[[i]])[0] for i, new in enumerate(before)]
+    return [score[token] for score, token in zip(scores, tokens)]
 
 
 def cut(tokens, stop):
@@ -156,7 +161,8 @@ def next_tokens(model, allowed, prompts, row, tokens):
     text = [*prompts.batch.tokens[row][own], *tokens]
     y = minitx.logits(model, minitx.forward(model, text, **source)[:, -1:])[0]
     logp = y - np.log(np.exp(y).sum(axis=1, keepdims=True))
-    return allowed.apply(len(tokens), logp)[0]
+    own = allowed._replace(prompts=allowed.prompts[[row]])
+    return own.apply(np.array([tokens], int), logp)[0]
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -290,7 +296,10 @@ def test_sources_and_prompts_in_all_their_forms(beams):
         (dict(num_beams=2, length_penalty=-1e300), r"length_penalty=-1e\+300; wanted .*not 0"),
         (dict(num_beams=2, length_penalty="x"), "length_penalty='x'; wanted"),
         (dict(num_beams="3"), "num_beams='3', .*wanted a whole num_beams"),
-        (dict(num_beams=2, early_stopping="never"), "early_stopping='never'; wanted True or False"),
+        (dict(num_beams=2, early_stopping="no"), "early_stopping='no'; wanted True, False or 'nev"),
+        (dict(repetition_penalty=0), "repetition_penalty=0; wanted a number from 0.001 to 1000"),
+        (dict(no_repeat_ngram_size=-1), "no_repeat_ngram_size=-1; wanted a whole number of at l"),
+        (dict(min_new_tokens=True), "min_new_tokens=True; wanted a whole number"),
         (dict(num_beams=2, temperature=1.0), "beam search does not sample: wanted one of them"),
         (dict(source_valid=[[1, 1], [1, 0]]), "valid goes with an array of token ids"),
         (dict(valid=[[1], [1]]), "valid goes with an array of token ids"),
@@ -319,10 +328,11 @@ def settings(tmp_path, config, generation=None):
 def test_generation_config_stands_before_config(tmp_path):
     """A token that only config.json forces is not forced; start and end tokens stay."""
     forced = dict(forced_bos_token_id=7, forced_eos_token_id=3, bad_words_ids=[[4], [5]])
-    cfg = settings(tmp_path, forced).config
-    assert (cfg.first_id, cfg.last_id, cfg.bad_words) == (7, 3, ((4,), (5,)))
+    own = settings(tmp_path, forced).config.generation
+    words = {"bad_words_ids": ((4,), (5,))}
+    assert own == Generation(forced_bos_token_id=7, forced_eos_token_id=3, **words)
     cfg = settings(tmp_path, forced, {"eos_token_id": 9, "forced_bos_token_id": 8}).config
-    assert (cfg.first_id, cfg.last_id, cfg.bad_words) == (8, None, ())
+    assert cfg.generation == Generation(forced_bos_token_id=8)
     assert (cfg.start_id, cfg.end_id) == (60, 9)
     cfg = settings(tmp_path, {}, {"decoder_start_token_id": 2}).config
     assert (cfg.start_id, cfg.end_id) == (2, 0)
@@ -343,14 +353,102 @@ def test_suppressed_and_forced_tokens(tmp_path):
     assert minitx.generate(model, [60, 9], source=source, n=1).tolist()[2] in (9, 0)
 
 
+CHOSEN = json.loads((GENERATED / "settings.json").read_text())
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "../llama-grouped"])
+def test_with_any_settings_tokens_are_the_reference_librarys(name, tmp_path):
+    """60 random texts, settings of a folder and arguments each, samples among them."""
+    changed, own = 0, [case for case in CHOSEN if case["model"] == name]
+    for i, case in enumerate(own):
+        folder = shutil.copytree(GENERATED / name, tmp_path / str(i))
+        place_settings(folder, case["folder"], case["in_config"])
+        model, text = minitx.load(folder, dtype=np.float64), case["text"]
+        given, start = {"source": text}, 1
+        if model.encoder is None:
+            stop = json.loads((folder / "config.json").read_text())["eos_token_id"]
+            given, start = {"prompt": text, "stop": stop}, len(text)
+        new = minitx.generate(model, n=N, **given, **case["how"])[start:].tolist()
+        assert new == case["new"], case
+        plain = minitx.load(GENERATED / name, dtype=np.float64)
+        changed += minitx.generate(plain, n=N, **given)[start:].tolist() != case["new"]
+    assert len(own) == 60 and changed >= 40
+
+
+def place_settings(folder, own, in_config):
+    """Settings in config.json, without the other file, or in generation_config.json."""
+    config, file = folder / "config.json", folder / "generation_config.json"
+    raw = json.loads(config.read_text())
+    if in_config:
+        config.write_text(json.dumps(raw | own))
+        file.unlink(missing_ok=True)
+    else:
+        ends = {key: raw[key] for key in ("eos_token_id", "decoder_start_token_id") if key in raw}
+        file.write_text(json.dumps(ends | own))
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}])
+def test_each_row_of_a_batch_has_what_it_has_alone(options):
+    """Padding is no repetition and no length."""
+    model = load("gpt2")
+    own = Generation(1.3, 2, ((5, 5), (27,)), min_length=7, forced_bos_token_id=9)
+    model = replace(model, config=replace(model.config, generation=own))
+    rows = [tiny.ids(model, n, seed=n).tolist() for n in (1, 6, 3)]
+    batch = minitx.generate(model, rows, N, stop=60, **options)
+    for row, text in zip(batch, rows):
+        assert row.tolist() == minitx.generate(model, text, N, stop=60, **options).tolist()
+
+
+def test_settings_that_leave_no_token_are_named():
+    with pytest.raises(
+        ValueError,
+        match="the settings of generation forbid all 61 tokens as new token 61 of a text",
+    ):
+        minitx.generate(load("t5"), source=[4], n=70, no_repeat_ngram_size=1, stop=-1)
+
+
+@pytest.mark.parametrize(
+    "config,generation,message",
+    [
+        (dict(suppress_tokens=[3]), None, r"^config.json: suppress_tokens is \[3\]; only None is"),
+        ({}, dict(begin_suppress_tokens=[3]), r"^generation_config.json: begin_suppress_tokens is"),
+        ({}, dict(encoder_no_repeat_ngram_size=2), "2; .*; ignore_settings=True, or --ignore-set"),
+        (
+            {},
+            dict(typical_p=0.5),
+            "typical_p is 0.5; only 1.0 is supported where text is",
+        ),
+    ],
+)
+def test_settings_of_generation_are_refused_unless_at_their_default(
+    tmp_path, config, generation, message
+):
+    model = settings(tmp_path, config, generation)
+    assert minitx.run(model, [60], "logits", source=[11])["logits"].shape == (1, 1, 61)
+    with pytest.raises(ValueError, match=message):
+        minitx.generate(model, source=[11], n=9)
+    ignored = minitx.generate(model, source=[11], n=9, ignore_settings=True)
+    without = settings(tmp_path, {}, generation and {})
+    assert (ignored == minitx.generate(without, source=[11], n=9)).all()
+
+
+def test_settings_without_effect_are_not_refused(tmp_path):
+    """Arguments, null, defaults, what only the library's cache asks, and what nobody knows."""
+    said = dict(num_beams=4, early_stopping="never", do_sample=True, temperature=0.6, max_length=9)
+    said |= dict(use_cache=False, min_length=None, repetition_penalty=1.0, my_own=3)
+    model = settings(tmp_path, {"no_repeat_ngram_size": 3}, said)
+    assert model.config.generation == Generation()
+
+
 def test_settings_that_are_refused(tmp_path):
-    """A word of several tokens when it matters; an id that is none at once."""
-    model = settings(tmp_path, {}, {"bad_words_ids": [[3], [4, 5]]})
-    with pytest.raises(ValueError, match=r"bad_words_ids has \[4, 5\]; only single tokens"):
+    """Ids that are none at once, a number when it matters."""
+    model = settings(tmp_path, {}, {"no_repeat_ngram_size": "3"})
+    with pytest.raises(ValueError, match="no_repeat_ngram_size='3'; wanted a whole number"):
         minitx.generate(model, source=[11], n=2)
     for values, message in (
         ({"eos_token_id": [0, 1]}, r"eos_token_id has \[0, 1\]; wanted one whole number from 0"),
         ({"bad_words_ids": [[61]]}, "bad_words_ids has 61; wanted one whole number from 0 to 60"),
+        ({"bad_words_ids": [[]]}, "bad_words_ids has an empty word; expected ids"),
         ({"forced_bos_token_id": -1}, "forced_bos_token_id has -1; wanted"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -308,11 +308,35 @@ def test_a_picture_of_a_wrong_size_ends_in_one_line(tmp_path, shape, message):
         preprocessor(tmp_path).pixels(array, Picture(7, 7, 3, 32, 32))
 
 
+def test_a_classifier_without_a_class_is_refused():
+    """The library has none then, whatever the file holds; a body may say so."""
+    raw = json.loads((GOLDEN / "vit-image" / "config.json").read_text()) | {"id2label": {}}
+    with pytest.raises(ValueError, match="id2label is empty; expected a label for each class"):
+        from_hf(raw)
+    assert from_hf(raw | {"architectures": ["ViTModel"]}).labels == ()
+
+
+def test_a_number_alone_is_both_sides_or_the_shorter_one(tmp_path):
+    """As the kind of the processor has it, unless its file says otherwise."""
+    for kind, said, expected in [
+        ("ViT", {}, (0, (9, 9))),
+        ("CLIP", {}, (9, None)),
+        ("ViT", {"default_to_square": False}, (9, None)),
+        ("CLIP", {"default_to_square": True}, (0, (9, 9))),
+    ]:
+        steps = preprocessor(tmp_path, image_processor_type=kind, size=9, **said).steps
+        assert (steps.shortest, steps.size) == expected
+
+
 @pytest.mark.parametrize(
     "settings, message",
     [
         (dict(image_processor_type="OwlViT"), "image_processor_type is 'OwlViT'; supported: ViT"),
-        (dict(do_pad=True), "do_pad is true, which is not supported"),
+        (dict(do_pad=True), "do_pad is True; only None is supported"),
+        (
+            dict(image_processor_type="CLIPImageProcessor", use_square_size=True),
+            "use_square_size is True; only None is supported",
+        ),
         (dict(size={"shortest_edge": 9, "longest_edge": 12}), "longest_edge, which is not supp"),
         (dict(size={"shortest_edge": 10**9}), "a side is 1000000000; wanted 1 to 8192 pixels"),
         (dict(crop_size={"height": -3, "width": 2}), "a side is -3; wanted"),

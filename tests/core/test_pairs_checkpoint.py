@@ -7,6 +7,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx.checkpoint import UnreadWarning
+from minitx.config_parts import Generation
 from minitx.families import from_hf
 
 BART = (
@@ -58,7 +59,7 @@ def test_nothing_else_is_needed(variant):
     assert (config.n_layers, config.d_model, config.encoder.n_layers) == (2, 18, 2)
     assert config.causal and not config.encoder.causal and config.encoder.encoder is None
     assert config.start_id == full["decoder_start_token_id"]
-    assert (config.end_id, config.first_id, config.last_id) == (None, None, None)
+    assert config.end_id is None and config.generation == Generation()
     assert config.embed_scale == 1
 
 
@@ -212,8 +213,9 @@ def test_numbers_of_layers_of_t5():
 
 def test_what_generation_begins_and_ends_with_is_read_from_the_config():
     config = from_hf(tiny.config("bart-causal"))
-    assert (config.start_id, config.end_id, config.first_id, config.last_id) == (2, 2, 7, 2)
-    assert config.encoder.start_id is None and config.encoder.last_id is None
+    own = Generation(1.0, 3, ((5,),), forced_bos_token_id=7, forced_eos_token_id=2)
+    assert (config.start_id, config.end_id, config.generation) == (2, 2, own)
+    assert config.encoder.start_id is None and config.encoder.generation == Generation()
 
 
 # --- tensors

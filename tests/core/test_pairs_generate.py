@@ -13,6 +13,7 @@ import pytest
 import tiny
 
 import minitx
+from minitx.config_parts import Generation
 
 VARIANTS = [*tiny.PAIRS, "bart-scaled", "t5-relu", "t5-gated-tied", "marian-odd"]
 CLOSE = dict(rtol=0, atol=1e-12)
@@ -208,12 +209,16 @@ def test_a_pass_that_is_broken_off_adds_nothing_to_the_cache(held, n_points):
 def step_by_step(model, row, source, n):
     """The likeliest next token, n times, each from a whole pass of both stacks."""
     row, forced = list(row), {}
-    if len(row) == 1 and model.config.first_id is not None:
-        forced[0] = model.config.first_id
-    if model.config.last_id is not None:
-        forced[n - 1] = model.config.last_id
+    own = model.config.generation
+    if len(row) == 1 and own.forced_bos_token_id is not None:
+        forced[0] = own.forced_bos_token_id
+    if own.forced_eos_token_id is not None:
+        forced[n - 1] = own.forced_eos_token_id
     for i in range(n):
         y = minitx.run(model, row, ["logits"], source=source)["logits"][0, -1]
+        if own.no_repeat_ngram_size == 3:
+            starts = [j for j in range(len(row) - 2) if row[j : j + 2] == row[-2:]]
+            y[[row[j + 2] for j in starts]] = -np.inf
         row.append(forced.get(i, int(y.argmax())))
         if row[-1] == model.config.end_id:
             break
@@ -240,12 +245,13 @@ def test_greedy_is_the_likeliest_token_each_time(variant):
 def test_the_first_and_last_tokens_are_forced_where_the_config_says_so():
     model = tiny.load("bart-causal")
     source = [9, 8, 7]
-    assert (model.config.first_id, model.config.last_id, model.config.end_id) == (7, 2, 2)
+    own = model.config.generation
+    assert (own.forced_bos_token_id, own.forced_eos_token_id, model.config.end_id) == (7, 2, 2)
     ids = minitx.generate(model, n=5, source=source).tolist()
     assert ids[:2] == [2, 7] and (len(ids) == 6 and ids[5] == 2)
     assert minitx.generate(model, n=1, source=source).tolist() == [2, 2]  # the end wins
     later = minitx.generate(model, [2, 9], 3, source=source).tolist()
-    free = replace(model, config=replace(model.config, first_id=None, last_id=None))
+    free = replace(model, config=replace(model.config, generation=Generation()))
     first = minitx.generate(free, [2, 9], 3, source=source).tolist()
     assert later[:4] == first[:4] and later[-1] == 2  # after a prompt, only the end is forced
     alone = minitx.generate(free, n=5, source=source).tolist()

@@ -12,6 +12,7 @@ where a key is new to a type that the file has: it must be read, or be in INERT,
 import argparse
 import ast
 import dataclasses
+import importlib
 import inspect
 import json
 import sys
@@ -21,8 +22,10 @@ import transformers
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.generation.configuration_utils import GenerationConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.processing_utils import ImagesKwargs
 
 from minitx.families import FAMILIES
+from minitx.images import KINDS
 
 FILE = Path(__file__).parents[2] / "minitx" / "families" / "keys.json"
 LIBRARY = Path(transformers.__file__).parent
@@ -97,15 +100,27 @@ def keys_of(cls):
     return {key: keys[key] for key in sorted(keys)}
 
 
+def processor(kind):
+    """{key: default} of one class that makes pictures ready."""
+    module = f"transformers.models.{kind.lower()}.image_processing_pil_{kind.lower()}"
+    cls = getattr(importlib.import_module(module), f"{kind}ImageProcessorPil")
+    more = dict(taken(Path(inspect.getfile(cls))))
+    return plain(
+        more | {key: getattr(cls, key, None) for key in sorted(ImagesKwargs.__annotations__)}
+    )
+
+
 def table():
     """The whole file: {"types": {type: {key: default}}, "old": {type: {old key: key}}, …}."""
     classes = {name: CONFIG_MAPPING[name] for name in sorted(FAMILIES)}
     old = {name: dict(sorted(cls.attribute_map.items())) for name, cls in classes.items()}
-    generation = plain(GenerationConfig._get_default_generation_params())
+    generation = vars(GenerationConfig()) | GenerationConfig._get_default_generation_params()
     types = {name: keys_of(cls) for name, cls in classes.items()}
     old = {name: names for name, names in old.items() if names}
     version = {"transformers": transformers.__version__}
-    return version | {"types": types, "old": old, "generation": generation}
+    pictures = {kind: processor(kind) for kind in KINDS}
+    more = {"generation": plain(generation), "pictures": pictures}
+    return version | {"types": types, "old": old} | more
 
 
 def grown(before, now):

@@ -1,17 +1,22 @@
 """Makes tests/golden/generated: tiny random models, and what the reference library generates.
 
-    python tests/tools/make_generated.py      (needs torch and transformers)
+    python tests/tools/make_generated.py              (needs torch and transformers)
+    python tests/tools/make_generated.py settings     settings.json alone
 
 A folder holds a checkpoint in float16 with its generation settings, and outputs.safetensors:
 `source` [N S], or `prompt` for a causal model, and under the name of each setting the new tokens
 [N n]; -1 fills up. The library reads exactly these files. It computes in float64 here: T5's norms,
 Marian's sinusoids and the scores of beams, which it rounds to float32, are patched, so that
-rounding decides nothing. Read downward: models, files, the library in float64, `main`.
+rounding decides nothing. settings.json has texts that were generated one by one with random
+settings of a folder, `folder`, and arguments, `how`; a sample is drawn as `drawn` says. Read
+downward: models, files, the library in float64, random settings, `main`.
 """
 
 import json
 import re
+import shutil
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -19,7 +24,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers.generation import utils
+from transformers.generation import GenerationConfig, utils
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 GENERATED = Path(__file__).parents[1] / "golden" / "generated"
@@ -165,8 +170,17 @@ def write(path, values):
 class Doubled:
     """torch, for generation's own arithmetic, with float64 in place of float32."""
 
+    rng = None  # of samples
+
     def __getattr__(self, name):
         return torch.float64 if name in ("float32", "float") else getattr(torch, name)
+
+    def multinomial(self, p, num_samples):
+        """A sample of each row: tokens lie side by side, the likeliest first, on a line."""
+        p, order = p.sort(descending=True, stable=True)
+        ends = p.cumsum(1)
+        target = torch.tensor(self.rng.random((len(p), 1))) * ends[:, -1:]
+        return order.gather(1, (ends < target).sum(1, keepdim=True))
 
 
 def rms_norm(self, x):
@@ -223,8 +237,88 @@ def ended(rows, end):
     return full
 
 
+# --- random settings
+
+
+def setting(rng, causal):
+    """Random settings of a folder, and arguments of the library's `generate`."""
+
+    def pick(*values):
+        return values[rng.integers(len(values))]
+
+    asked = {"repetition_penalty": pick(0.7, 1.3, 2.5), "no_repeat_ngram_size": pick(1, 2, 3, 4)}
+    asked[pick("min_length", "min_new_tokens")] = pick(3, 8, 14)
+    some = rng.permutation(61)[3:20].tolist()
+    asked["bad_words_ids"] = [[a] for a in some[:3]] + [[a, a] for a in some[3:]]
+    asked["renormalize_logits"] = True
+    if not causal:
+        asked |= {"forced_bos_token_id": 8, "forced_eos_token_id": 9}
+    folder = {name: value for name, value in asked.items() if rng.random() < 0.4}
+    movable = ("repetition_penalty", "no_repeat_ngram_size", "min_new_tokens")
+    moved = [name for name in movable if name in folder and rng.random() < 0.3]
+    return folder, {name: folder.pop(name) for name in moved} | search(rng, pick)
+
+
+def search(rng, pick):
+    """Beams, a sample, or greedy."""
+    kind = rng.integers(3)
+    if kind == 0:
+        beams = {"num_beams": pick(2, 4), "length_penalty": pick(-1.0, 0.5, 1.0, 2.0)}
+        return beams | {"early_stopping": pick(True, False, "never")}
+    if kind == 1:
+        sample = {"temperature": pick(0.5, 1.0, 2.0), "top_k": pick(3, 10, 61)}
+        return sample | {"top_p": pick(0.5, 0.9, 1.0), "seed": int(rng.integers(99))}
+    return {}
+
+
+def generated(name, model, rng):
+    """What the library generates from one random text with random settings of its folder."""
+    causal, in_config = not model.config.is_encoder_decoder, bool(rng.integers(2))
+    own, how = setting(rng, causal)
+    with tempfile.TemporaryDirectory() as copy:
+        folder = Path(shutil.copytree(GENERATED / name, copy, dirs_exist_ok=True))
+        place_settings(folder, own, in_config)
+        file = {"config_file_name": "config.json", "_from_model_config": True} if in_config else {}
+        model.generation_config = GenerationConfig.from_pretrained(folder, **file)
+    utils.torch.rng = np.random.default_rng(how.get("seed"))
+    text = rng.integers(3, 58, rng.integers(1, LONGEST + 1)).tolist()
+    given = {key: value for key, value in how.items() if key != "seed"}
+    given |= {"max_new_tokens": NEW, "do_sample": "seed" in how}
+    with torch.no_grad():
+        row = model.generate(torch.tensor([text]), attention_mask=torch.ones(1, len(text)), **given)
+    start = len(text) if causal else 1
+    new = row[0, start:].tolist()
+    return dict(model=name, in_config=in_config, folder=own, how=how, text=text, new=new)
+
+
+def place_settings(folder, own, in_config):
+    """Settings in config.json, without the other file, or in generation_config.json."""
+    config, file = folder / "config.json", folder / "generation_config.json"
+    raw = json.loads(config.read_text())
+    if in_config:
+        write(config, raw | own)
+        file.unlink(missing_ok=True)
+    else:
+        ends = {key: raw[key] for key in ("eos_token_id", "decoder_start_token_id") if key in raw}
+        write(file, ends | own)
+
+
+def make_settings(n=60):
+    """settings.json: n texts of each model."""
+    models = {name: row[0] for name, row in MODELS.items()} | {
+        "../llama-grouped": "LlamaForCausalLM"
+    }
+    rng, lines = np.random.default_rng(0), []
+    for name, class_name in models.items():
+        model = library_model(GENERATED / name, class_name)
+        lines += [json.dumps(generated(name, model, rng)) for _ in range(n)]
+    (GENERATED / "settings.json").write_text("[" + ",\n".join(lines) + "]\n")
+
+
 def main():
     """Make all folders anew."""
+    if sys.argv[1:] == ["settings"]:
+        return make_settings()
     for name in sys.argv[1:] or MODELS:
         class_name, sizes, settings, generation = MODELS[name]
         rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -232,6 +326,7 @@ def main():
         arrays = outputs(library_model(GENERATED / name, class_name), rng)
         save_file(arrays, GENERATED / name / "outputs.safetensors")
         describe(name, {name: rows.numpy() for name, rows in arrays.items()})
+    return make_settings()
 
 
 def describe(name, arrays):
