@@ -1,8 +1,9 @@
-"""Does the residual stream preserve the subspace of positions from layer to layer?
+"""Do positions stay readable in the residual stream from layer to layer?
 
 Canonical correlations between the residual stream and the position table: directions of the stream
 that follow directions of the table as closely as can be. They are fitted on half of the documents
-and measured on the others, because among many directions some fit any table by chance.
+and measured on the others, because among many directions some fit any table by chance. Positions
+stay readable where nothing overwrites them, whether or not a layer reads them.
 
 The convention: every token of every document is a row, none averaged; special tokens are left out;
 the table is its first components over these places; nothing is regularised. Where a stream holds
@@ -179,7 +180,7 @@ def _headline(r):
 
 
 def _kept(r):
-    """Consecutive layers that retain at least half of the mean correlation before layer 0."""
+    """Consecutive layers with at least half of the mean correlation before layer 0."""
     chance = np.maximum(r["mean_null"], r["mean_random"])
     half = KEPT * r["mean"][0]
     keeps = (r["mean"] >= half) & (r["mean"] > chance + verdict.MARGIN)
@@ -209,7 +210,8 @@ register(
     "position table, then the second best, and so on, on documents that took no part in the fit. A "
     "direction at 1 tells the place of any token, whatever the words; the dashed lines are what "
     "places in random order reach. At the right the means: the dotted line is measured on the "
-    "documents of the fit itself, where directions fit by chance too.",
+    "documents of the fit itself, where directions fit by chance too. What stays readable has not "
+    "been overwritten; that need not be the work of a layer, nor does any layer have to read it.",
     published="In roberta-base 5 to 20 directions of each layer are highly correlated with the "
     "position table, fewer and less so in deeper layers (Yamamoto and Matsuzaki, 4.1.2 and figure "
     "4), on 200 documents that the directions were fitted to.",
@@ -226,8 +228,9 @@ register(
             null: the most directions with a correlation of {HIGH} or more, places in random order
         mean_fitted by layer_names: mean correlation on the documents of the fit, by layer
             no null: chance fits as well; what is beside its null is the mean on the others
-        n_kept: consecutive layers that retain at least half of the mean correlation before layer 0;
-            without a table layers whose mean exceeds random weights' and its null by a tenth
+        n_kept: consecutive layers in which positions stay readable, with at least half of the mean
+            correlation before layer 0; without a table layers whose mean exceeds random weights'
+            and its null by a tenth
             null: consecutive layers after which the null of the mean correlation is at least half
             of the mean correlation before layer 0; without a table those of random weights
         fact components: principal components of the position table
@@ -236,8 +239,8 @@ register(
     answer=Asks(
         When(
             "has_table",
-            "consecutive layers that retain at least half of the mean correlation before layer 0 "
-            "({mean[0]:.2f})",
+            "consecutive layers in which positions stay readable: half of the mean correlation of "
+            "layer 0's input ({mean[0]:.2f})",
             "layers whose stream follows sinusoids of the place (a basis: no table is added)",
         ),
         value="{n_kept} of {layers}",

@@ -45,7 +45,7 @@ SHORT = {  # up to four words, most of them of the question
     "shift": "where a text begins",
     "components": "principal components",
     "residual": "share of the stream",
-    "cca": "subspace of positions",
+    "cca": "positions stay readable",
     "probe": "a linear probe",
     "chain": "one head shifted",
     "remove-positions": "without position embeddings",

@@ -159,7 +159,7 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     assert name == "probe"
     assert text.endswith(
         "after layer 0). That need not be large, or used: of the 3 tests here, no effect: one "
-        "head shifted; undecided: subspace of positions."
+        "head shifted; undecided: positions stay readable."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
