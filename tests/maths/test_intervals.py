@@ -1,5 +1,6 @@
 """Intervals over documents: how often they contain the truth, and what few documents give."""
 
+import interval_coverage
 import numpy as np
 import pytest
 from scipy import stats as reference
@@ -71,3 +72,29 @@ def test_the_interval_of_what_cannot_be_negative_covers_and_is_not(N):
     ends = stats.positive_interval(left, np.ones(N))
     assert (ends[0] > 0).all()
     assert 0.92 < share_that_contain(ends, 0.2) < 0.965  # measured .939 to .945
+
+
+def correlated_text(n, rng):
+    """Losses of the n pieces of a text whose subject changes: neighbours correlate by 0.5."""
+    subject = np.repeat(rng.normal(size=n // 20 + 1), 20)[:n]
+    return 3 + 0.3 * (subject + rng.normal(size=n))
+
+
+@pytest.mark.parametrize("N", SIZES)
+def test_documents_from_the_whole_text_cover_its_mean_and_neighbours_do_not(N):
+    """One piece from each N-th of a text of 2,000 pieces, beside N in a row."""
+    rng = np.random.default_rng(N)
+    values = correlated_text(2000, rng)
+    covered = {}
+    for draw in (interval_coverage.spaced, interval_coverage.in_a_row):
+        numbers = draw(len(values), N, rng)
+        assert (np.diff(numbers, axis=0) > 0).all() and 0 <= numbers.min() <= numbers.max() < 2000
+        ends = stats.interval(values[numbers])
+        covered[draw.__name__] = share_that_contain(ends, values.mean())
+    assert covered["spaced"] > 0.925  # measured .943 to .980: draws from all parts vary less
+    assert covered["in_a_row"] < 0.8  # measured .725 with 4 documents, .384 with 60
+
+
+def test_as_many_documents_as_pieces_are_all_of_them():
+    numbers = interval_coverage.spaced(50, 50, np.random.default_rng(0))
+    assert (numbers == np.arange(50)[:, None]).all()

@@ -1,0 +1,106 @@
+"""How often 95 % intervals over documents contain the mean of a whole text, and how wide they are.
+
+    python tests/tools/interval_coverage.py --model MODEL … --text TEXT …
+
+Of every piece of a text: its loss, and how much more it is with positions at zero. N documents are
+pieces in a row, or one from each N-th of the text (Cochran 1977). In brackets: half of the mean
+width of an interval, in nats per token.
+"""
+
+import argparse
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+import minitx
+from minitx.analysis.maths import stats
+from minitx.analysis.measures import losses, position_edits
+from minitx.analysis.texts import corpus
+
+SIZES = 4, 8, 12, 20, 60
+STARTS = 1000  # draws of N documents
+DRAWS = 1000  # of the bootstrap
+EVERY = 8  # of a masked model's tokens one in so many is hidden, all of them at once
+
+
+def of_pieces(model, text, T, most):
+    """Losses [n], and how much more they are with positions at zero [n], of pieces of T tokens."""
+    before, after = corpus.ends(model, text)
+    without = position_edits.condition(position_edits.off(model.config))
+    size = T - len(before) - len(after)
+    rows = []
+    for i, piece in enumerate(islice(corpus.pieces(model, text, size), most)):
+        if len(piece) == size:
+            document = np.concatenate([before, piece, after])
+            rows.append([loss(model, document, condition, i) for condition in (None, without)])
+    own, zero = np.array(rows).T
+    return own, zero - own
+
+
+def loss(model, document, condition, i):
+    """Mean loss of a document's tokens."""
+    if model.config.causal:
+        return losses.causal(model, document, condition=condition).mean()
+    return losses.gaps(model, document, condition, EVERY, start=i % EVERY).mean()
+
+
+def in_a_row(n, N, rng):
+    """Numbers of N of n pieces in a row: [N STARTS]."""
+    return rng.integers(0, n - N + 1, STARTS) + np.arange(N)[:, None]
+
+
+def spaced(n, N, rng):
+    """Numbers of N of n pieces, one from each N-th: [N STARTS]."""
+    edges = np.arange(N + 1)[:, None] * n // N
+    return rng.integers(edges[:-1], edges[1:], (N, STARTS))
+
+
+def bootstrap(values, rng):
+    """Quantiles of the means of documents resampled, as in version 1.0.0: [N S] -> [2 S]."""
+    N = len(values)
+    times = rng.multinomial(N, np.full(N, 1 / N), size=DRAWS)
+    return np.quantile(times @ values / N, [0.025, 0.975], axis=0)
+
+
+METHODS = {
+    "in a row, bootstrap": (in_a_row, bootstrap),
+    "in a row, Student's t": (in_a_row, lambda values, _: stats.interval(values)),
+    "one from each N-th, Student's t": (spaced, lambda values, _: stats.interval(values)),
+}
+
+
+def row(values, draw, method):
+    """Coverage of the values' mean and half the width by N, as cells."""
+    rng = np.random.default_rng(0)
+    truth, cells = values.mean(), []
+    for N in SIZES:
+        low, high = method(values[draw(len(values), N, rng)], rng)
+        held = ((low <= truth) & (truth <= high)).mean()
+        cells.append(f"{held:.2f} (±{(high - low).mean() / 2:.2f})")
+    return cells
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", nargs="+", default=["tiny-gpt2", "tiny-roberta"])
+    parser.add_argument("--text", nargs="+", default=["sample"])
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--pieces", type=int, default=2000, help="of each text, at most")
+    given = parser.parse_args()
+    print(f"| model, text | of | documents | {' | '.join(f'N = {N}' for N in SIZES)} |")
+    print("|---" * (3 + len(SIZES)) + "|")
+    for name in given.model:
+        model = minitx.load(name)
+        for text in given.text:
+            measured = of_pieces(model, text, given.tokens, given.pieces)
+            for what, values in zip(("loss", "rise at zero"), measured):
+                for how, (draw, method) in METHODS.items():
+                    cells = " | ".join(row(values, draw, method))
+                    of = f"{name}, {Path(text).name} ({len(values)})"
+                    print(f"| {of} | {what} | {how} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
