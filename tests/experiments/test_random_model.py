@@ -1,11 +1,17 @@
 """A model that has learned nothing gets no yes and no partly to a question about what it learned.
 
+Nor does one whose heads have a direction by words, to a question about positions.
+
 Whole reports on models of the bundles' size: `python tests/tools/null_models.py FOLDER`.
 """
 
+import json
+
+import directed
+import null_models
 import pytest
 
-from minitx import analysis
+from minitx import analysis, weights
 from minitx.analysis.contract import registry, verdict
 
 FEW = {"documents": 16, "tokens": 30}  # for those experiments that have them
@@ -14,6 +20,36 @@ NOT_FOR_IT = "alignment", "relearn"  # of an encoder-decoder, of a masked model
 COUNTED = ("shapes",)  # from sizes, whatever the weights are
 ABOUT_MODELS = [name for name, x in analysis.EXPERIMENTS.items() if x.about == "model"]
 LEARNED = [name for name in ABOUT_MODELS if name not in (*NOT_FOR_IT, *COUNTED)]
+
+
+ON_POSITIONS = [
+    *("positions", "profiles", "conditions", "kernel", "sources", "queries-keys", "components"),
+    *("rotation", "cca", "probe", "dial", "notch", "shift"),
+]
+
+
+@pytest.fixture(scope="module")
+def by_words():
+    """Models whose heads have a direction that words alone make, two layers of them in one."""
+    return {kind: directed.by_words(kind) for kind in ("words", "copied")}
+
+
+@pytest.mark.parametrize("kind", ["words", "copied"])
+@pytest.mark.parametrize("name", ON_POSITIONS)
+def test_a_direction_by_words_is_no_answer_on_positions(name, kind, by_words):
+    """Neither of these models has learned a position; `conditions` finds the heads' directions."""
+    own = {option.name for option in analysis.EXPERIMENTS[name].options}
+    few = {key: value for key, value in {"documents": 8, "tokens": 64}.items() if key in own}
+    result = analysis.run(name, by_words[kind], **few)
+    assert result.answer.verdict not in verdict.EFFECTS, result.answer
+    if name == "conditions":
+        assert result.arrays["n_directed"] == {"words": 3, "copied": 5}[kind]
+
+
+def test_random_weights_are_as_large_as_the_configs_say():
+    for base in null_models.BASES:
+        config = json.loads((weights.find(base) / "config.json").read_text())
+        assert config["initializer_range"] == null_models.STD
 
 
 @pytest.mark.parametrize("name", LEARNED)
