@@ -72,6 +72,7 @@ TABLES = """
     weights.shapes CLASSES
     analysis.contract.own_texts SAID
     analysis.contract.own_texts TRAINED
+    analysis.contract.sensitivity THRESHOLDS
     analysis.contract.results TITLES
     analysis.contract.sides SENTENCES
     analysis.contract.sides HELP
