@@ -2781,8 +2781,8 @@ BREAKS = [
     Break(
         "a token that only config.json forces is forced beside a generation_config.json",
         GENERATION,
-        "raw | dropped",
-        "raw",
+        "file, given = ('generation_config.json', generated)",
+        "file, given = ('generation_config.json', generated and raw | generated)",
     ),
     Break(
         "a step's row is that of the token it says",
@@ -6897,8 +6897,8 @@ BREAKS = [
     Break(
         "queries, keys and values of OLMo are not limited",
         MODEL,
-        "limited(y, cfg) for y in qkv(x, w)",
-        "y for y in qkv(x, w)",
+        "(limited(y, cfg) for y in qkv(x, w))",
+        "qkv(x, w)",
     ),
     Break(
         "OLMo's norms take no mean off",
