@@ -28,6 +28,7 @@ OTHERS = {  # how a command begins -> what runs it, or why nothing does
     ".venv/bin/python -m pytest FILE": "make test",
     "pytest test_parity.py": "tests/docs/test_ci.py",
     "python -m pytest -q -p no:cacheprovider test_model.py": "make docs, which executes the page",
+    "python tests/tools/random_configs.py": "by hand, where a family is added: it needs torch",
     "python tests/tools/corpora.py": "by hand: it writes gigabytes",
     "python -c": "by hand: it needs transformers and a network",
     "python -m benchmarks": "by hand, at a release; tests/benchmarks try its parts",
