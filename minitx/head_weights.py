@@ -61,7 +61,9 @@ def projected(x, w, cfg, letter):  # [B T D] -> [B H T d], or [B G T d]
     """Queries, keys or values of a stream, limited and normed as the model does, before a turn."""
     W = getattr(w, f"W_{letter}")
     b = getattr(w, f"b_{letter}")
-    y = limited(linear(x, W, b), cfg)
+    y = linear(x, W, b)
+    if cfg.qkv_limit:
+        y = limited(y, cfg)
     if letter == "V":
         return split_heads(y, cfg)
     return placed(letter.lower(), y, w, cfg, identity)

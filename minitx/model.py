@@ -227,7 +227,9 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     turn = None
     if place.angle is not None:
         turn = partial(turned, angle=hook("pos_angle", place.angle), scale=place.scale)
-    products = (limited(y, cfg) for y in qkv(x, w))
+    products = qkv(x, w)
+    if cfg.qkv_limit:
+        products = (limited(y, cfg) for y in products)
     q = placed("q", next(products), w, cfg, hook, turn)
     k = placed("k", next(products), w, cfg, hook, turn)
     v = hook("v", split_heads(next(products), cfg))
@@ -276,9 +278,7 @@ def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
 
 
 def limited(x, cfg):  # [B T A] -> [B T A]
-    """Queries, keys or values; no number is beyond the limit, if there is one (OLMo)."""
-    if not cfg.qkv_limit:
-        return x
+    """Queries, keys or values, none of whose numbers is beyond a limit (OLMo)."""
     return np.clip(x, -cfg.qkv_limit, cfg.qkv_limit)
 
 

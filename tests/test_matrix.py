@@ -167,6 +167,7 @@ def outcome(ask, model, texts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Glyph")  # a figure's, of bytes that no font has
+        warnings.filterwarnings("ignore", ".* not in this model's vocabulary")
         try:
             arrays = ask(model, texts)
         except (ValueError, FileNotFoundError) as error:

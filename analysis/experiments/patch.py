@@ -138,7 +138,7 @@ register(
     numbers=[
         """
         restored: share of the answer that the best head restores in the corrupt text
-            null: share that the best head of unrelated pairs restores in 99 of 100 draws of these
+            null: share that the best head of unrelated pairs restores in 99 of 100 draws
         fact restored_head: the head that restores most
         fact restored_interval by from, to: 95 % interval over pairs of the share of the answer that
             the best head restores

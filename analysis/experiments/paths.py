@@ -142,8 +142,7 @@ register(
         *(
             f"""
             {name}: share of the answer that the best head restores {how}
-                null: share that the best head of unrelated pairs restores {how} in 99 of 100
-                draws of these
+                null: share that the best head of unrelated pairs restores {how} in 99 of 100 draws
             fact {name}_head: the head that restores most {how}
             fact {name}_interval by from, to: 95 % interval over pairs of the share of the answer
                 that it restores {how}

@@ -315,7 +315,7 @@ def test_text_in_and_ids_out():
         tokens, valid, _ = tiny.padded([*map(encode, texts)], pad, config.pad_id)
         return minitx.Batch(tokens, valid, None)
 
-    reader = SimpleNamespace(encode=encode, batch=batch)
+    reader = SimpleNamespace(encode=encode, batch=batch, warn_of_unknown=lambda text: None)
     model = replace(model, tokenizer=reader, encoder=replace(model.encoder, tokenizer=reader))
     ids = minitx.generate(model, n=4, source=[5, 6, 0])
     assert minitx.generate(model, n=4, source="5 6").tolist() == ids.tolist()

@@ -190,7 +190,7 @@ def test_the_first_steps_count_the_bundled_models():
     ]
     small = [path for path in small if "recurrent" not in str(path)]
     tiny = [*rooms.ROOT.glob("weights/zoo/*/config.json")]
-    numbers = {7: "Seven", 12: "twelve"}
+    numbers = {8: "Eight", 12: "twelve"}
     said = f"{numbers[len(small)]} small models and {numbers[len(tiny)]} tiny ones are bundled"
     assert said in TEXTS["start.md"].read_text(encoding="utf-8")
 

@@ -129,8 +129,8 @@ def test_every_experiment_answers_its_question(name, kind, outcomes):
     assert not measure.endswith(".")
     assert re.search(r"\d", value)
     assert re.search(r"\d", chance) or (name in EXACT and not chance)
-    numbers, _, lack = (value + chance).partition("; ")  # such as how many rows would do
-    assert len(numbers) <= 60 and len(lack) <= 40
+    number, _, lack = value.partition("; ")  # such as how many rows would do
+    assert len(number + chance) <= 60 and len(lack) <= 40
 
 
 SHAPES = {"alignment": (3, 3), "relearn": (4, 4)}  # layers and heads of other models than `causal`

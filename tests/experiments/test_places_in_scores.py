@@ -292,7 +292,7 @@ def test_the_angles_of_a_trained_model_are_more_than_dealt_ones():
 
 
 def test_without_a_table_the_stream_is_compared_with_sinusoids():
-    r, verdict = run("cca", minitx.load("zoo/masked-rotary"), documents=20, shuffles=20)
+    r, verdict = run("cca", minitx.load("zoo/masked-rotary"), documents=44, shuffles=20)
     assert (r["n_kept"], verdict) == (0, "no")
     answer = registry.get("cca").answer(r)
     assert "follows sinusoids of the place" in answer.measure
@@ -304,6 +304,7 @@ def test_a_stream_that_holds_sinusoids_follows_them():
     r = {"mean": [0.0, 0.8, 0.7, 0.02], "mean_null": [0.02] * 4, "mean_random": [0.0] * 4}
     r = {name: np.array(x) for name, x in r.items()}
     r |= cca._follows(r) | {"has_table": np.array(False)}
+    r |= {"n_rows": np.array(100), "n_features": np.array(4), "documents": np.array(8)}
     assert (r["n_kept"], r["n_kept_null"]) == (2, 0)
     assert registry.get("cca").answer(r).verdict == "partly"
     random = r | {"mean_random": r["mean"]}

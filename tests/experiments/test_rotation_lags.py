@@ -175,7 +175,7 @@ def test_a_map_of_what_the_head_reads_is_settled_and_each_basis_shows_its_offset
     n = r["n_directed"]
     assert n >= 4
     assert verdict == ("yes" if r["right"] >= 0.9 else "partly")
-    assert value == f"{r['right'] * n:.0f} of {n}"
+    assert value == f"{r['right'] * n:.0f} of {n} compared (of {n})"
 
 
 def test_the_figure_says_above_chance_where_the_sentence_does(of_bundle):

@@ -111,7 +111,7 @@ def test_the_prose_says_what_the_cells_give():
     assert (
         round(names["lost"]["top-p 0.9"], 2) == 0.12 and round(names["lost"]["top-k 50"], 2) == 0.16
     )
-    assert "and thence to the office" in executed(18)[1]  # in circles
+    assert executed(18)[1].count("the opposite of") > 2  # in circles
 
 
 def test_shuffled_logits_are_as_sure_and_know_nothing():

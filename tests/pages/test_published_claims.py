@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import constructed
+import directed
 import numpy as np
 import pytest
 import tiny
@@ -634,6 +635,9 @@ def failing(bundled, tmp_path_factory):
     cases.append(("conditions", one_way, {"documents": 4}))
     waves = constructed.waves()  # its deeper heads read positions, which nothing writes over
     cases += [("conditions", waves, {"documents": 4}), ("cca", waves, {"documents": 6})]
+    by_words = directed.by_words("words")  # not with words shuffled
+    cases.append(("conditions", by_words, {"documents": 4}))
+    cases.append(("queries-keys", one_way, {}))
     cases.append(("cca", bundled, {"documents": 6}))  # deeper layers have no direction left
     results = [*BY_HAND.items(), ("lags", AS_SHUFFLED)]
     for experiment, model, options in cases:

@@ -6897,8 +6897,8 @@ BREAKS = [
     Break(
         "queries, keys and values of OLMo are not limited",
         MODEL,
-        "(limited(y, cfg) for y in qkv(x, w))",
-        "qkv(x, w)",
+        "(limited(y, cfg) for y in products)",
+        "products",
     ),
     Break(
         "OLMo's norms take no mean off",

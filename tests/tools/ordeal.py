@@ -31,6 +31,7 @@ import minitx
 from minitx.checkpoint import UnreadWarning
 from minitx.families import FAMILIES
 from minitx.memory import keep_freed_memory
+from minitx.text import UnknownWarning
 
 TEXT = "A dog, 二 Bü!"
 SPARE = 32 << 20  # bytes that a case may always use: parsed JSON, a tokenizer
@@ -180,6 +181,7 @@ def _judged(attempted, path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UnreadWarning)
+        warnings.simplefilter("ignore", UnknownWarning)
         try:
             fault = attempted(path, stages)
         except BaseException as error:
