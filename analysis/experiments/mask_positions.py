@@ -364,8 +364,8 @@ def beside_frequencies(r):
     if high < r["loss_null"]:
         return ""
     if low > r["loss_null"]:
-        return translated("worse than frequencies")
-    return translated("no better than frequencies")
+        return translated("worse than frequency")
+    return translated("no better than frequency")
 
 
 def is_of_no_use(r):

@@ -130,7 +130,7 @@ def test_every_experiment_answers_its_question(name, kind, outcomes):
     assert re.search(r"\d", value)
     assert re.search(r"\d", chance) or (name in EXACT and not chance)
     number, _, lack = value.partition("; ")  # such as how many rows would do
-    assert len(number + chance) <= 60 and len(lack) <= 40
+    assert len(number + chance) <= 60 and len(lack) <= 45
 
 
 SHAPES = {"alignment": (3, 3), "relearn": (4, 4)}  # layers and heads of other models than `causal`

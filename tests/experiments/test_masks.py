@@ -585,7 +585,7 @@ def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, orde
     numbers["order_interval"] = order - 0.05, order + 0.05
     answer = EXPERIMENT.answer(result | numbers)
     assert answer.verdict == verdict
-    own = f"{words[0]} (worse than frequencies)"  # as its losses have it
+    own = f"{words[0]} (worse than frequency)"  # as its losses have it
     assert (answer.value, answer.chance.partition(",")[0]) == (own, words[1])
 
 
