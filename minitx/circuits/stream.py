@@ -167,7 +167,9 @@ def projected(stack, name, layer, heads, x, angle):  # [R N T D] -> [N R T d]
     y = [linear(part, W[:, columns(h, cfg)]) for h, part in zip(heads, x)]
     if b is not None:
         y = [part + b[columns(h, cfg)] for h, part in zip(heads, y)]
-    y = limited(np.stack(y, axis=1), cfg)
+    y = np.stack(y, axis=1)
+    if cfg.qkv_limit:
+        y = limited(y, cfg)
     if letter == "v":
         return y
     if cfg.qk_norm:
