@@ -30,6 +30,7 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.config.Config",
         "minitx.config_parts.Rotary",
         "minitx.config_parts.Picture",
+        "minitx.config_parts.Generation",
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
