@@ -62,8 +62,8 @@ def with_own(experiment, model, given):
         own.pop("text", None)
         if "text" not in given:
             own["pairs"] = DATES
-    elif "pairs" in given and "text" in own:
-        del own["text"]
+    elif "pairs" in given:
+        own.pop("text", None)
     if "prompt" in given:
         own = {name: value for name, value in own.items() if name not in IN_PROMPT}
     return own | given

@@ -85,6 +85,7 @@ class Maps(Part):
         return len(self.grid) * (1.8 + 0.38 * max(n, LEAST))
 
     def into(self, figure, r):
+        """Draw the maps of a result into a figure, a scale beside those that share it."""
         shown, names = self._shown(r), Names(r)
         panels = figure.subplots(len(shown), len(shown[0]), sharey=True, squeeze=False)
         pairs = [*zip(panels.ravel(), (each for row in shown for each in row))]

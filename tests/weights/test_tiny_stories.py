@@ -21,13 +21,13 @@ def model():
 
 @pytest.mark.parametrize("kind", stories.KINDS)
 def test_it_answers_as_the_card_says(model, kind):
-    """Within three standard deviations of what the card has, and far above chance."""
+    """No more than a twentieth below what the card has."""
     card = (model.tokenizer.folder / "README.md").read_text(encoding="utf-8")
     row = next(line for line in card.splitlines() if line.startswith(f"| {kind} |"))
     stated = float(row.split("|")[3]) / 100
     items = stories.draw(kind, FEW, seed=7)
     share = measure.share(measure.predicted(model, items), items)
-    assert share >= stated - 3 * (0.25 / FEW) ** 0.5 * (stated < 0.99) - 0.05
+    assert share >= stated - 0.05
 
 
 def test_a_sentence_is_continued_in_whole_words(model):
