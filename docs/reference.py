@@ -35,6 +35,8 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
         "minitx.images.Preprocessor",
+        "minitx.research.steering.SteeringVector",
+        "minitx.research.steering.Effect",
     ),
     "minitx.circuits": (
         "minitx.circuits.graph.Node",

@@ -26,6 +26,7 @@ from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
+from .research import steer, steering_vector
 from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
@@ -59,6 +60,8 @@ __all__ = [
     "resized",
     "run",
     "similarity",
+    "steer",
+    "steering_vector",
     "sweep",
     "train",
 ]

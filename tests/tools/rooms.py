@@ -107,6 +107,7 @@ INSIDE = {
     "minitx.backward": 2,
     "minitx.gradients": 2,
     "minitx.circuits": 2,
+    "minitx.research": 2,
     "minitx.training": 2,
     "minitx": 3,
     "minitx.testing": 4,

@@ -1,0 +1,184 @@
+"""Steering: a direction between two kinds of texts, added to the residual stream.
+
+    v = mean of x over the positive texts - mean of x over the negative ones,   x <- x + scale v
+
+x is the stream before a layer, at each text's last token (Turner et al. 2023; Rimsky et al. 2024).
+D is its width, n the number of draws of a null.
+
+Order: the vector, its edit, its effect on texts, their log-probability.
+"""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import show
+from ..arrays import Model
+from ..heads import require_head
+from ..inputs import Ids, Texts
+from ..trace import run
+from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
+
+DRAWS, TRIED = 100, 10  # shuffled vectors; of them, those whose effect is measured
+CHANCE = 0.95  # quantile of what shuffled labels give
+
+
+class Effect(NamedTuple):
+    """Change of the log-probability of texts, in nats per token, and that of vectors by chance.
+
+    change: mean of the texts. shuffled, random [n]: the same of vectors of shuffled labels, and of
+    random directions, as long as the vector itself.
+    """
+
+    change: float
+    shuffled: np.ndarray
+    random: np.ndarray
+
+
+class SteeringVector(show.Shown):
+    """A direction in the stream before a layer: `.vector` [D], `.layer`, `.share`, `.null`.
+
+    `.share`: its length over the mean length of the stream. `.null`: the 95 % quantile of that
+    share for vectors of shuffled labels, `.shuffled` [n D]. A share below its null is noise.
+    """
+
+    def __init__(self, model, layer, vector, shuffled, length):
+        self.layer, self.vector, self.shuffled = layer, vector, shuffled
+        self.share = float(np.linalg.norm(vector) / length)
+        self.null = float(np.quantile(np.linalg.norm(shuffled, axis=1), CHANCE) / length)
+        self._model = model
+
+    def _summary(self):
+        title = f"Steering vector [{len(self.vector)}] before layer {self.layer}"
+        row = f"{self.share:.1%}", f"{self.null:.1%}"
+        lines = [f"{row[0]} of the stream's length; 95 % of shuffled labels: up to {row[1]}"]
+        return show.Summary(title, lines, ("share of the stream", "shuffled labels"), [row])
+
+    def effect(self, texts: Texts, scale: float = 1.0, seed: int = 0) -> Effect:
+        """Change of the mean log-probability of these texts, in nats per token, where it is added.
+
+        Measure it on texts that the vector was not made of, and on unrelated ones: that is the
+        price. Raises ValueError for a model that does not predict the next token.
+
+        >>> import minitx
+        >>> v = minitx.steering_vector("tiny-stories", ["She was sad."], ["She was glad."], 2)
+        >>> effect = v.effect(["He was sad."], scale=2.0)
+        >>> effect.random.shape
+        (10,)
+        """
+        batches = encoded(self._model, listed(texts))
+        before = log_probability(self._model, batches)
+        rng = np.random.default_rng(seed)
+        drawn = rng.standard_normal((TRIED, len(self.vector)))
+
+        def change(direction):
+            edits = self._edits(self._as_long(direction), scale)
+            return log_probability(self._model, batches, edits) - before
+
+        shuffled = [change(direction) for direction in self.shuffled[:TRIED]]
+        random = [change(direction) for direction in drawn]
+        own = change(self.vector)
+        return Effect(own, np.array(shuffled), np.array(random))
+
+    def _as_long(self, direction):
+        """A direction with the length of the vector itself."""
+        length = max(np.linalg.norm(direction), 1e-300)
+        return direction * (np.linalg.norm(self.vector) / length)
+
+    def _edits(self, vector, scale):
+        return {("resid_pre", self.layer): lambda x: x + np.asarray(scale * vector, x.dtype)}
+
+
+def steering_vector(
+    model: Model | str | PathLike[str],
+    positive: Texts | Ids,
+    negative: Texts | Ids,
+    layer: int,
+    *,
+    token: str = "last",
+    seed: int = 0,
+) -> SteeringVector:
+    """Mean of the stream before a layer over positive texts, minus that over negative ones: [D].
+
+    positive, negative: a text or several, or rows of ids, best in pairs that differ in one thing.
+    As many positive as negative texts are taken as pairs, within which the null swaps the labels.
+    Give six pairs or more: of fewer, more than one swap in 20 gives the vector itself.
+    layer: from 0; -1 is the last. token: "last" reads each text's last token, "mean" the mean of
+    all. seed: of the shuffled labels.
+    Raises ValueError for a model of pictures, an encoder-decoder (give its `.encoder`), a layer
+    that it does not have, or a text that is too long. Source: Turner et al. 2023; Rimsky et al.
+    2024.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-stories")
+    >>> v = minitx.steering_vector(model, ["The dog was sad."], ["The dog was happy."], layer=2)
+    >>> v.vector.shape == (model.config.d_model,), v.share > 0
+    (True, True)
+    """
+    model = reader(model)
+    pool = choice("token", token, POOLS)
+    key = point_of(model, ("resid_pre", layer))
+    sides = [listed(positive, "positive"), listed(negative, "negative")]
+    batches = encoded(model, [*sides[0], *sides[1]])
+    pooled, lengths = [], []
+    for batch in batches:
+        stream = vectors(model, batch, [key])[key]
+        pooled.append(pool(stream)[0])
+        lengths.extend(np.linalg.norm(stream, axis=1))
+    x = np.array(pooled, np.float64)
+    n = [*map(len, sides)]
+    weights = np.repeat([1 / n[0], -1 / n[1]], n)
+    rng = np.random.default_rng(seed)
+    shuffled = _shuffled(weights, n, rng) @ x
+    return SteeringVector(model, key[1], weights @ x, shuffled, np.mean(lengths))
+
+
+def _shuffled(weights, n, rng):  # -> [DRAWS N]
+    """The weights of all texts under shuffled labels: within pairs, if the sides have as many."""
+    if n[0] == n[1]:
+        flips = rng.choice([-1, 1], (DRAWS, n[0]))
+        return np.tile(flips, 2) * weights
+    return np.array([rng.permutation(weights) for _ in range(DRAWS)])
+
+
+def steer(vector: SteeringVector, scale: float = 1.0) -> dict[tuple[str, int], Callable]:
+    """The edits that add scale times a steering vector to the stream, at every token.
+
+    For `edits` of run, generate and serve; a negative scale steers the other way.
+
+    >>> import minitx
+    >>> v = minitx.steering_vector("tiny-stories", ["A sad dog"], ["A happy dog"], layer=2)
+    >>> edits = minitx.steer(v, scale=4.0)
+    >>> [*edits]
+    [('resid_pre', 2)]
+    >>> minitx.run("tiny-stories", "The dog was", "logits", edits)["logits"].shape[1]
+    3
+    """
+    if not isinstance(vector, SteeringVector):
+        text = f"{vector!r:.80} is no steering vector"
+        raise ValueError(f"{text}; expected what minitx.steering_vector returns")
+    if not np.isfinite(scale):
+        raise ValueError(f"scale is {scale!r:.80}; expected a finite number")
+    return vector._edits(vector.vector, scale)
+
+
+def log_probability(model, batches: Sequence, edits=None) -> float:
+    """Mean over texts of the mean log-probability of their tokens but the first, in nats."""
+    require_head(model)
+    cfg = model.config
+    if cfg.task_head != "causal":
+        text = f"this model ({cfg.model_type}) does not predict the next token"
+        raise ValueError(f"{text}; the probability of a text needs a causal model")
+    return float(np.mean([_of_text(model, batch, edits) for batch in batches]))
+
+
+def _of_text(model, batch, edits):
+    y = run(model, batch.tokens, "logits", edits, types=batch.types)["logits"][0, :-1]
+    if not len(y):
+        raise ValueError("a text has one token; its probability needs two or more")
+    y = y.astype(np.float64)
+    total = np.logaddexp.reduce(y, axis=1)
+    own = np.take_along_axis(y, batch.tokens[0, 1:, None], axis=1)[:, 0]
+    return (own - total).mean()

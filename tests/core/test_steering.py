@@ -1,0 +1,141 @@
+"""Steering vectors: a planted direction, its effect by hand, and what shuffled labels give."""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx.research import SteeringVector
+
+GOOD, BAD, SAID = 7, 9, 5  # token ids
+
+
+def planted(u):
+    """A GPT-2 whose tokens GOOD and BAD differ by 2u, and whose layers write nothing."""
+    model = tiny.load("gpt2-causal")
+    W_E = np.array(model.weights.W_E)
+    W_E[GOOD], W_E[BAD] = W_E[0] + u, W_E[0] - u
+    silent = {name: 0 * getattr(model.layers[0], name) for name in ("W_O", "b_O", "W_out", "b_out")}
+    layers = {layer.index: silent for layer in model.layers}
+    return tiny.with_weights(model, layers=layers, W_E=W_E)
+
+
+def direction(model, seed=0):
+    return np.random.default_rng(seed).standard_normal(model.config.d_model)
+
+
+def at_layer_1(model, row, edits=None):  # -> [T D]
+    return minitx.run(model, row, ("resid_pre", 1), edits)["resid_pre", 1][0]
+
+
+def prompts(model, end, n=8):
+    """Rows of ids that end in a token: the same rows for each end."""
+    rows = tiny.ids(model, n, 4, seed=3)
+    return [[*row, end] for row in rows]
+
+
+def test_a_planted_direction_comes_back():
+    u = direction(tiny.load("gpt2-causal"))
+    model = planted(u)
+    sides = prompts(model, GOOD), prompts(model, BAD)
+    for layer in (0, 1, -1):
+        v = minitx.steering_vector(model, *sides, layer=layer)
+        assert np.abs(v.vector - 2 * u).max() < 1e-13  # differences of numbers near 1, in float64
+    assert v.layer == model.config.n_layers - 1
+    stream = [
+        minitx.run(model, row, ("resid_pre", 1))["resid_pre", 1][0]
+        for row in [*sides[0], *sides[1]]
+    ]
+    lengths = np.linalg.norm(np.concatenate(stream), axis=1)
+    assert v.share == pytest.approx(np.linalg.norm(2 * u) / lengths.mean())
+    assert v.null < v.share
+    mean = minitx.steering_vector(model, *sides, layer=1, token="mean")
+    assert np.abs(mean.vector - 2 * u / 5).max() < 1e-13
+
+
+def test_edits_move_the_stream_and_the_effect_is_that_of_the_logits():
+    model = planted(direction(tiny.load("gpt2-causal")))
+    v = minitx.steering_vector(model, prompts(model, GOOD), prompts(model, BAD), layer=1)
+    row = tiny.ids(model, 6, seed=1)
+    edits = minitx.steer(v, scale=-1.5)
+    before, after = (minitx.run(model, row, [("resid_post", 1), "logits"], e) for e in ({}, edits))
+    moved = after["resid_post", 1] - before["resid_post", 1]
+    assert np.abs(moved + 1.5 * v.vector).max() < 1e-12
+    log_p = []
+    for y in (before["logits"][0, :-1], after["logits"][0, :-1]):
+        p = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+        log_p.append(np.log(p[np.arange(5), row[1:]]).mean())
+    effect = v.effect([row], scale=-1.5)
+    assert effect.change == pytest.approx(log_p[1] - log_p[0], abs=1e-12)
+    assert v.effect([row], scale=0.0).change == 0
+    assert len(np.unique(effect.random)) == 10
+
+
+def test_labels_that_mean_nothing_are_rarely_above_their_null():
+    """40 random labellings: two are expected above, and eight or more have p < 0.001."""
+    model = tiny.load("gpt2-causal")
+    above = 0
+    for seed in range(40):
+        rows = [*tiny.ids(model, 16, 5, seed=seed)]
+        v = minitx.steering_vector(model, rows[:8], rows[8:], layer=1, seed=seed)
+        above += v.share > v.null
+    assert above < 8
+
+
+def test_sides_of_different_sizes_are_no_pairs():
+    model = tiny.load("gpt2-causal")
+    rows = [*tiny.ids(model, 9, 5)]
+    v = minitx.steering_vector(model, rows[:3], rows[3:], layer=1)
+    x = np.array([at_layer_1(model, row)[-1] for row in rows])
+    expected = x[:3].mean(axis=0) - x[3:].mean(axis=0)
+    assert np.abs(v.vector - expected).max() < 1e-13
+    assert v.shuffled.shape == (100, model.config.d_model)
+
+
+@pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "llama-grouped", "t5-gated", "deberta-masked"])
+def test_every_single_stack_is_steered(variant):
+    model = tiny.load(variant)
+    if model.encoder is not None:
+        model = model.encoder
+    v = minitx.steering_vector(model, [*tiny.ids(model, 2, 5)], [*tiny.ids(model, 2, 5, seed=1)], 1)
+    row = tiny.ids(model, 5, seed=2)
+    moved = at_layer_1(model, row, minitx.steer(v)) - at_layer_1(model, row)
+    assert np.abs(moved - v.vector).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "variant, given, match",
+    [
+        ("bart-causal", {}, "is an encoder-decoder; expected a single stack"),
+        ("gpt2-causal", {"layer": 9}, "no point .*resid_pre.*layers 0 to"),
+        ("gpt2-causal", {"token": "first"}, "token is 'first'; expected one of: last, mean"),
+        ("gpt2-causal", {"positive": []}, r"positive are \[\]; expected a list of texts"),
+        ("gpt2-causal", {"positive": 3}, "positive are 3; expected a list of texts"),
+        ("gpt2-causal", {"negative": [[1] * 99]}, "text 1 has 99 tokens; this model reads at most"),
+    ],
+)
+def test_what_cannot_be_steered_is_said(variant, given, match):
+    given = {"positive": [[1, 2]], "negative": [[3, 4]], "layer": 1} | given
+    with pytest.raises(ValueError, match=match):
+        minitx.steering_vector(tiny.load(variant), **given)
+
+
+def test_a_picture_is_no_text():
+    model = minitx.load(tiny.GOLDEN / "images" / "vit-image")
+    with pytest.raises(ValueError, match="reads pictures; expected a model that reads texts"):
+        minitx.steering_vector(model, [[1, 2]], [[3, 4]], layer=1)
+
+
+def test_what_is_no_vector_and_no_scale_is_said():
+    model = tiny.load("bert-masked")
+    v = minitx.steering_vector(model, [[1, 2]], [[3, 4]], layer=1)
+    assert isinstance(v, SteeringVector) and "before layer 1" in repr(v)
+    with pytest.raises(ValueError, match="is no steering vector; expected what"):
+        minitx.steer(v.vector)
+    with pytest.raises(ValueError, match="scale is nan; expected a finite number"):
+        minitx.steer(v, np.nan)
+    with pytest.raises(ValueError, match="does not predict the next token"):
+        v.effect([[1, 2, 3]])
+    causal = tiny.load("gpt2-causal")
+    with pytest.raises(ValueError, match="a text has one token"):
+        minitx.steering_vector(causal, [[1, 2]], [[3, 4]], layer=1).effect([[1]])
