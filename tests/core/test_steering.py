@@ -42,10 +42,7 @@ def test_a_planted_direction_comes_back():
         v = minitx.steering_vector(model, *sides, layer=layer)
         assert np.abs(v.vector - 2 * u).max() < 1e-13  # differences of numbers near 1, in float64
     assert v.layer == model.config.n_layers - 1
-    stream = [
-        minitx.run(model, row, ("resid_pre", 1))["resid_pre", 1][0]
-        for row in [*sides[0], *sides[1]]
-    ]
+    stream = [at_layer_1(model, row) for row in [*sides[0], *sides[1]]]
     lengths = np.linalg.norm(np.concatenate(stream), axis=1)
     assert v.share == pytest.approx(np.linalg.norm(2 * u) / lengths.mean())
     assert v.null < v.share
@@ -97,7 +94,8 @@ def test_every_single_stack_is_steered(variant):
     model = tiny.load(variant)
     if model.encoder is not None:
         model = model.encoder
-    v = minitx.steering_vector(model, [*tiny.ids(model, 2, 5)], [*tiny.ids(model, 2, 5, seed=1)], 1)
+    positive, negative = tiny.ids(model, 2, 5), tiny.ids(model, 2, 5, seed=1)
+    v = minitx.steering_vector(model, [*positive], [*negative], layer=1)
     row = tiny.ids(model, 5, seed=2)
     moved = at_layer_1(model, row, minitx.steer(v)) - at_layer_1(model, row)
     assert np.abs(moved - v.vector).max() < 1e-12
