@@ -26,7 +26,7 @@ from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
-from .research import steer, steering_vector
+from .research import Probe, fit_probe, steer, steering_vector
 from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
@@ -46,11 +46,13 @@ __all__ = [
     "Gradients",
     "History",
     "Model",
+    "Probe",
     "Trace",
     "check",
     "cost",
     "explore",
     "final_norm",
+    "fit_probe",
     "forward",
     "from_transformers",
     "generate",

@@ -19,7 +19,7 @@ RETURNED = 5  # values of a returned tuple; more want names
 # words that stood for too many things to tell a reader anything; `at` was the hook, an index, an x
 VAGUE = set("found there one at read chosen alike shares told made dealt".split())
 # function -> its keyword that users write, as patch(..., at="z"), where it says enough
-PUBLIC = {"patch": "at"}
+PUBLIC = {"patch": "at", "fit_probe": "at", "top_examples": "at"}
 LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,

@@ -1,0 +1,266 @@
+"""Linear probes: can a label be predicted from one point of the model?
+
+Logistic regression on standardised features, its penalty chosen within the training texts, tested
+on texts held out (Alain and Bengio 2017). Texts are split, not tokens, and equal texts stay
+together. N rows, F features, K classes.
+
+Order: the probe with its file, `fit_probe`, rows, the fit, the verdict.
+"""
+
+import json
+from collections.abc import Sequence
+from math import ceil
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from .. import show
+from ..arrays import Model
+from ..files import one_line
+from ..inputs import Ids, Texts
+from ..points import Key
+from ..training.saved import write
+from .labelled import read_labels, split
+from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
+
+SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
+ENOUGH = 10  # training rows for each effective feature
+TOKENS = POOLS | {"each": lambda x: x}
+STATED = (
+    "point",
+    "token",
+    "classes",
+    "accuracy",
+    "interval",
+    "null",
+    "shuffled",
+    "verdict",
+    "penalty",
+)
+FORMAT = "minitx probe 1"
+
+
+class Probe(show.Shown):
+    """A linear probe: `.accuracy` on held-out texts, its 95 % `.interval`, and its `.null`.
+
+    `.null`: the 95 % quantile of the accuracies with shuffled training labels, all of them in
+    `.shuffled`. `.verdict`: "above chance", "not above chance", or "undecided: needs N texts", by
+    ten training rows for each effective feature (participation ratio of the features).
+    `.classes` [K]; `.direction`: the unit vector from the first class to the second [F], or of each
+    class [K F]. `.point` and `.token` are what it reads, `.penalty` is 1 / C.
+
+    >>> import minitx
+    >>> texts = [f"The {x} was {y}." for x in ("dog", "cat", "man", "boy") for y in ("sad", "big")]
+    >>> probe = minitx.fit_probe("tiny-stories", texts, ["sad", "big"] * 4, at=("resid_post", 1))
+    >>> probe.accuracy, probe.predict(["The king was big."])
+    (1.0, array(['big'], dtype='<U3'))
+    >>> probe.verdict.partition(":")[0]
+    'undecided'
+    """
+
+    point: Key
+    token: str
+    classes: list
+    accuracy: float
+    interval: tuple[float, float]
+    null: float
+    shuffled: list[float]
+    verdict: str
+    penalty: float
+
+    def __init__(self, model, arrays, **stated):
+        self._model, self._arrays = model, arrays
+        vars(self).update(stated)
+
+    def _summary(self):
+        low, high = self.interval
+        accuracy = f"{self.accuracy:.1%} [{low:.1%}, {high:.1%}]"
+        null = f"{self.null:.1%}"
+        title = f"Probe of {self.point!r}, token {self.token!r}, {len(self.classes)} classes"
+        lines = [
+            f"accuracy on held-out texts {accuracy}; shuffled labels: up to {null}",
+            self.verdict,
+        ]
+        header = "accuracy on held-out texts", "shuffled labels", "verdict"
+        return show.Summary(title, lines, header, [(accuracy, null, self.verdict)])
+
+    @property
+    def direction(self) -> np.ndarray:  # [F], or [K F]
+        """Where the score of a class grows fastest, in the model's own units."""
+        W = (self._arrays["W"][:-1] / self._arrays["scale"][:, None]).T
+        if len(W) == 2:
+            W = W[1] - W[0]
+        return W / np.linalg.norm(W, axis=-1, keepdims=True)
+
+    def predict(self, texts: Texts | Ids) -> np.ndarray | list[np.ndarray]:
+        """The class of each text [N]; with token "each", those of each text's tokens, a list."""
+        model, arrays = self._model, self._arrays
+        predicted = []
+        for batch in encoded(model, listed(texts)):
+            x = TOKENS[self.token](vectors(model, batch, [self.point])[self.point])
+            if x.shape[1] != len(arrays["mean"]):
+                text = f"{self.point!r} of this model has {x.shape[1]} numbers a token"
+                raise ValueError(f"{text}; the probe was fitted to {len(arrays['mean'])}")
+            numbers = scores(x, arrays).argmax(axis=1)
+            predicted.append(np.array(self.classes)[numbers])
+        return predicted if self.token == "each" else np.concatenate(predicted)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it to a safetensors file, for `Probe.from_file`."""
+        stated = {name: getattr(self, name) for name in STATED}
+        metadata = {"format": FORMAT, "probe": json.dumps(stated)}
+        write(Path(path), save(self._arrays, metadata=metadata))
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], model: Model | str | PathLike[str]) -> "Probe":
+        """The probe in a file, for the model that it was fitted to, or one of the same shape.
+
+        Raises ValueError for a file that `save` did not write.
+        """
+        try:
+            with safe_open(path, "np") as file:
+                metadata = file.metadata() or {}
+                arrays = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            raise ValueError(f"{path} is not a saved probe: {one_line(error)}") from None
+        if metadata.get("format") != FORMAT:
+            raise ValueError(f"{path} is not a saved probe: its format is not {FORMAT!r}")
+        stated = json.loads(metadata["probe"])
+        for name in ("point", "interval"):
+            if isinstance(stated[name], list):  # JSON has no tuples
+                stated[name] = tuple(stated[name])
+        return cls(reader(model), arrays, **stated)
+
+
+def fit_probe(
+    model: Model | str | PathLike[str],
+    texts: Texts | Ids,
+    labels: Sequence[Any] | ArrayLike,
+    at: Key,
+    token: str = "last",
+    *,
+    seed: int = 0,
+) -> Probe:
+    """A linear probe for labels of one's own, at one point of the model.
+
+    texts: a list of texts, of pairs, or of rows of ids. labels: a word or whole number for each;
+    with token "each" also one for each token of each text, special tokens included.
+    at: a point with one vector for each token, such as ("resid_post", 2), ("post", 0), ("z", 1) of
+    all heads, or "embed", which tells what the words alone give.
+    token: "last", "mean", or "each", whose rows are single tokens. seed: of split and shuffles.
+    Raises ValueError unless each class has four texts or more, and for labels or a point that do
+    not fit. The null of an untrained model is the probe of one. Source: Alain and Bengio 2017;
+    Hewitt and Liang 2019.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-stories")
+    >>> texts = [f"{name} was here" for name in ("Tom", "Mary", "Anna", "Ben")] * 2
+    >>> minitx.fit_probe(model, texts[:5], [0, 1, 0, 1, 0], at=("resid_post", 2))
+    Traceback (most recent call last):
+    ValueError: class 0 has 2 different texts; expected 4 or more of each class
+    """
+    model, pool = reader(model), choice("token", token, TOKENS)
+    point = point_of(model, at)
+    batches = encoded(model, listed(texts))
+    n = [batch.tokens.shape[1] for batch in batches]
+    classes, y, is_by_token = read_labels(labels, n, token)
+    side = split(batches, y, is_by_token, np.random.default_rng(seed), classes)
+    x = [pool(vectors(model, batch, [point])[point]) for batch in batches]
+    text = np.repeat(np.arange(len(x)), [*map(len, x)])
+    y = np.concatenate(y) if is_by_token else y[text]
+    rows = Rows(np.concatenate(x).astype(np.float64), y, text, is_by_token)
+    arrays, stated = fitted(rows, side, seed)
+    return Probe(model, arrays, point=point, token=token, classes=classes, **stated)
+
+
+class Rows(NamedTuple):
+    """What a probe is fitted to: features [N F], classes [N], the number of each row's text [N]."""
+
+    x: np.ndarray
+    y: np.ndarray
+    text: np.ndarray
+    is_by_token: bool  # whether each token has a label of its own
+
+    def of(self, texts) -> "Rows":
+        """The rows of some texts, bool by number."""
+        own = texts[self.text]
+        return self._replace(x=self.x[own], y=self.y[own], text=self.text[own])
+
+    def shuffled(self, rng) -> "Rows":
+        """The same with the labels of the texts exchanged, or of the tokens that have their own."""
+        if self.is_by_token:
+            return self._replace(y=rng.permutation(self.y))
+        _, first, number = np.unique(self.text, return_index=True, return_inverse=True)
+        return self._replace(y=rng.permutation(self.y[first])[number])
+
+
+# --- the fit
+
+
+def fitted(rows, side, seed):
+    """The arrays of a probe, and what is stated of it.
+
+    side [texts]: 0 fits, 1 chooses the penalty, 2 is held out.
+    """
+    from ..analysis.maths import logistic
+
+    train, held_out = rows.of(side < 2), rows.of(side == 2)
+    fit, rest = rows.of(side == 0), rows.of(side == 1)
+    C = min(logistic.STRENGTHS, key=lambda C: loss_of(rest, fit_rows(fit, C)))
+    arrays = fit_rows(train, C)
+    right = by_text(held_out, arrays)
+    rng = np.random.default_rng((seed, 1))
+    shuffles = [fit_rows(train.shuffled(rng), C) for _ in range(SHUFFLES)]
+    shuffled = [float(by_text(held_out, other).mean()) for other in shuffles]
+    low, high = logistic.wilson(right).tolist()
+    stated = {"accuracy": float(right.mean()), "interval": (low, high), "shuffled": shuffled}
+    stated |= {"null": float(np.quantile(shuffled, CHANCE)), "penalty": 1 / C}
+    return arrays, stated | {"verdict": verdict(stated, train, len(side))}
+
+
+def fit_rows(rows, C):
+    """Weights [F+1 K] of standardised features, with their mean and scale [F]."""
+    from ..analysis.maths import logistic
+
+    mean, scale = logistic.standards(rows.x)
+    W = logistic.fit((rows.x - mean) / scale, rows.y, C)
+    return {"W": W, "mean": mean, "scale": scale}
+
+
+def scores(x, arrays):  # [N F] -> [N K]
+    """The score of each class for each row."""
+    standardised = (x - arrays["mean"]) / arrays["scale"]
+    return standardised @ arrays["W"][:-1] + arrays["W"][-1]
+
+
+def loss_of(rows, arrays):
+    """Mean loss of rows in nats, without the penalty."""
+    from ..analysis.maths import logistic
+
+    x = (rows.x - arrays["mean"]) / arrays["scale"]
+    return logistic.loss(arrays["W"], x, rows.y, np.inf)[0]
+
+
+def by_text(rows, arrays):  # -> [texts]
+    """The share of each text's rows whose class is predicted."""
+    right = scores(rows.x, arrays).argmax(axis=1) == rows.y
+    _, number = np.unique(rows.text, return_inverse=True)
+    return np.bincount(number, right) / np.bincount(number)
+
+
+def verdict(stated, train, n_texts):
+    """Whether the accuracy is above chance, or how many texts it takes to tell."""
+    x = train.x - train.x.mean(axis=0)
+    spread = x.std(axis=0)
+    x = x[:, spread > 0] / spread[spread > 0]
+    gram = x @ x.T if len(x) < x.shape[1] else x.T @ x
+    features = np.trace(gram) ** 2 / max((gram * gram).sum(), 1e-300)
+    needed = ceil(ENOUGH * features * n_texts / len(x))
+    if needed > n_texts:
+        return f"undecided: needs {needed} texts, {n_texts} were given"
+    return "above chance" if stated["accuracy"] > stated["null"] else "not above chance"
