@@ -47,7 +47,7 @@ def split(batches, y, is_by_token, rng, classes):  # -> [texts]
 
     Equal texts are on the same side, each class is on all. Raises ValueError for too few texts.
     """
-    from ..analysis.maths.logistic import stratified
+    from ..analysis.maths import logistic
 
     keys = [batch.tokens.tobytes() for batch in batches]
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -58,9 +58,9 @@ def split(batches, y, is_by_token, rng, classes):  # -> [texts]
         text = f"class {classes[i]!r} has {counts[i]} different texts"
         raise ValueError(f"{text}; expected {LEAST} or more of each class")
     strata = np.zeros(len(first), int) if is_by_token else y[first]
-    side = np.where(stratified(strata, HELD_OUT, rng), 2, 0)
+    side = np.where(logistic.stratified(strata, HELD_OUT, rng), 2, 0)
     train = np.flatnonzero(side == 0)
-    side[train[stratified(strata[train], HELD_OUT, rng)]] = 1
+    side[train[logistic.stratified(strata[train], HELD_OUT, rng)]] = 1
     for i, name in enumerate(classes):
         if not any(i in members[j] for j in np.flatnonzero(side == 0)):
             text = f"class {name!r} is in {counts[i]} texts, none of which fell to the fit"
