@@ -12,6 +12,7 @@ import sys
 
 import breaks
 import mutants
+import numpy as np
 import pytest
 from breaks import BREAKS, NOTHING, Break
 
@@ -44,7 +45,7 @@ def test_every_break_changes_its_file_into_other_code():
 
 
 def test_code_that_is_no_longer_there_is_an_error(monkeypatch):
-    gone = Break("a line of last year", breaks.MODEL, "last_year(x)", "x")
+    gone = Break("a line of last year", "minitx/model.py", "last_year(x)", "x")
     monkeypatch.setattr(mutants, "BREAKS", [*BREAKS[:9], gone])
     with pytest.raises(
         SystemExit, match="minitx/model.py: the code of 'a line of last year' occurs 0 times"
@@ -159,19 +160,76 @@ def test_code_that_does_not_occur_once_is_an_error(old, new, where, times):
 
 def test_words_parts_and_changed_files_select_breaks(monkeypatch):
     assert mutants.select() == BREAKS
-    assert {entry.what for entry in mutants.select(["causal mask"])} == {
-        "GPT-2's causal mask is taken for a weight",
-        "today's library keeps the causal mask",
-    }
+    (mask,) = mutants.select(["GPT-2's causal mask"])
+    assert mask.what == "GPT-2's causal mask is taken for a weight"
     parts = [mutants.select(part=mutants.part(f"{i}/4")) for i in range(1, 5)]
     some = [entry for entry in BREAKS if entry.what != NOTHING]
     assert sorted(entry for part in parts for entry in part) == sorted(some)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    monkeypatch.setattr(mutants, "changed_files", lambda revision: {breaks.CACHE, "README.md"})
-    nothing, *of_cache = mutants.select(revision="main")
-    assert nothing.what == NOTHING
-    assert of_cache == [entry for entry in BREAKS if entry.file == breaks.CACHE]
-    assert mutants.select(["tanh"], "main") == [nothing]
+    lines = {"minitx/masks.py": {1}, "README.md": {2}, "tests/core/test_kernels.py": {3}}
+    monkeypatch.setattr(breaks, "changed_lines", lambda revision: lines)
+    files = {"minitx/masks.py", "minitx/kernels.py"}
+    assert mutants.select(revision="main") == [entry for entry in some if entry.file in files]
+    assert {entry.file for entry in mutants.select(["padding"], "main")} == {"minitx/masks.py"}
+    monkeypatch.setattr(mutants, "before", lambda: "")
+    assert len({*mutants.select(revision="")}) == mutants.SAMPLE
+    assert mutants.select(revision="") == mutants.select(revision="")
+
+
+def test_a_list_is_read_and_every_room_has_one():
+    listed = [
+        ("one is two", "a.py", "ONE = 1\n\nx", "ONE = 2", ""),
+        ("gone", "b.py", "x", "", "f"),
+    ]
+    text = """=== a.py
+one is two
+- ONE = 1
+-
+- x
++ ONE = 2
+=== b.py
+gone
+@ f
+- x
+"""
+    assert [*breaks.parse(text)] == listed
+    rooms = {entry.file.split("/")[0] for entry in BREAKS}
+    assert rooms >= {"minitx", "analysis", "weights", "lessons", "docs"}
+    assert len({entry.what for entry in BREAKS}) == len(BREAKS) <= 401
+
+
+OPERATORS = """def first(a, b):
+    'A docstring.'
+    if a < b:
+        return take(a, b)
+    a[0] = -b + 1
+    done(a)
+    return a
+
+
+def second(a):
+    return a + 1
+"""
+
+
+def test_operators_change_one_thing_of_a_function_that_changed(tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/one.py").write_text(OPERATORS)
+    monkeypatch.setattr(breaks, "A_FUNCTION", 99)
+    changed = {"docs/one.py": {5}, "docs/gone.py": {1}, "README.md": {1}}
+    entries = list(breaks.generated(changed, tmp_path))
+    plain = ast.unparse(ast.parse(OPERATORS)).splitlines()
+    changes = []
+    for entry in entries:
+        lines = entry.source.splitlines()
+        assert "return a + 1" in entry.source
+        changes.append([line.strip() for line in lines if line not in plain])
+    expected = [["if a <= b:"], ["return take(b, a)"], *[["pass"]] * 3]  # guard, value, call
+    expected += [[f"a[0] = {value}"] for value in ("+b + 1", "-b - 1", "-b + 2")]
+    assert sorted(changes) == sorted([*expected, ["a[1] = -b + 1"]])
+    assert "docs/one.py:3 first: if a < b: -> if a <= b:" in {entry.what for entry in entries}
+    monkeypatch.setattr(breaks, "A_FUNCTION", 4)
+    assert len(list(breaks.generated({"docs/one.py": {5}}, tmp_path))) == 4
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/2/3"])
@@ -181,19 +239,33 @@ def test_a_part_that_does_not_exist_is_refused(text, capsys):
     assert f"invalid part value: '{text}'" in capsys.readouterr().err
 
 
-def test_changed_files_are_those_that_differ_from_a_revision(tmp_path):
+def test_what_changed_is_a_branch_or_the_last_commit(tmp_path):
     def git(*words):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
 
+    def commit(text):
+        (tmp_path / "other.py").write_text(text)
+        git("add", ".")
+        git("commit", "-m", text.splitlines()[-1])
+        return git("rev-parse", "HEAD")
+
+    git("init", "-b", "main")
     (tmp_path / "same.py").write_text("ONE = 1\n")
-    (tmp_path / "other.py").write_text("ONE = 1\n")
-    git("init")
-    git("add", ".")
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "first")
-    (tmp_path / "other.py").write_text("ONE = 2\n")
-    assert mutants.changed_files("HEAD", tmp_path) == {"other.py"}
-    with pytest.raises(SystemExit, match="no list of the files that changed since nowhere"):
-        mutants.changed_files("nowhere", tmp_path)
+    first = commit("ONE = 1\nTWO = 2\nTHREE = 3\n")
+    assert mutants.before(tmp_path) == ""
+    second = commit("ONE = 1\nTWO = 3\nTHREE = 3\nFOUR = 4\n")
+    assert breaks.changed_lines(first, tmp_path) == {"other.py": {2, 4}}
+    assert mutants.before(tmp_path) == first
+    git("checkout", "-b", "branch")
+    commit("TWO = 3\nTHREE = 3\nFOUR = 4\n")
+    commit("TWO = 3\nFOUR = 4\n")
+    assert mutants.before(tmp_path) == second
+    git("clone", "--depth", "1", f"file://{tmp_path}", "shallow")
+    assert mutants.before(tmp_path / "shallow") == ""
+    with pytest.raises(SystemExit, match="no list of what changed since nowhere"):
+        breaks.changed_lines("nowhere", tmp_path)
 
 
 ONE_IS_TWO = Break("one is two", "one.py", "ONE = 1", "ONE = 2")
@@ -216,13 +288,6 @@ def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
     assert (tmp_path / "one.py").read_text() == "ONE = 1  # one\n"
 
 
-def test_each_recorded_witness_is_a_test():
-    """A break whose test was renamed is tried with all tests, which takes minutes."""
-    noticed = json.loads(mutants.NOTICED.read_text(encoding="utf-8"))
-    tree = mutants.NOTICED.parents[2]
-    assert not [what for what, test in noticed.items() if not mutants.exists(tree, test)]
-
-
 def test_the_test_that_noticed_a_break_is_tried_first_and_kept(tmp_path, capsys):
     small_project(tmp_path, "def test_one():\n    assert ONE == 1\n")
     (tmp_path / "tests/test_two.py").write_text(
@@ -236,20 +301,37 @@ def test_the_test_that_noticed_a_break_is_tried_first_and_kept(tmp_path, capsys)
     trees = queue.Queue()
     trees.put(tmp_path)
     noticed = {ONE_IS_TWO.what: "test_two.py::test_two"}
-    assert mutants.report(trees, noticed, ONE_IS_TWO._replace(new="ONE = 1.5")) is True
+    assert (
+        mutants.report(trees, noticed, np.inf, np.inf, ONE_IS_TWO._replace(new="ONE = 1.5")) == "ok"
+    )
     assert "noticed by test_one.py::test_one" in capsys.readouterr().out
     assert noticed == {ONE_IS_TWO.what: "test_one.py::test_one"}
 
 
-def test_the_record_keeps_the_breaks_that_are_still_listed(tmp_path):
+def test_what_comes_of_a_break_is_a_word(tmp_path, capsys):
+    small_project(tmp_path, "def test_one():\n    assert ONE > 0\n")
+    trees = queue.Queue()
+    trees.put(tmp_path)
+    generated = breaks.Generated("generated", "one.py", "", "ONE = 2")
+    assert mutants.report(trees, {}, np.inf, np.inf, generated) == "look"
+    assert mutants.report(trees, {}, np.inf, np.inf, generated._replace(source="ONE = 0")) == "ok"
+    assert mutants.report(trees, {}, np.inf, np.inf, ONE_IS_TWO) == "BAD"
+    assert mutants.report(trees, {}, np.inf, np.inf, ONE_IS_TWO._replace(what=NOTHING)) == "ok"
+    assert mutants.report(trees, {}, np.inf, 0, ONE_IS_TWO) == "untried"
+    (tmp_path / "tests/test_one.py").write_text("import time\ndef test_one(): time.sleep(99)\n")
+    assert mutants.report(trees, {}, np.inf, 3, ONE_IS_TWO) == "untried"
+    assert "the time ended" in capsys.readouterr().out
+
+
+def test_the_witnesses_of_breaks_that_are_still_listed_are_kept(tmp_path):
     first, second = BREAKS[1].what, BREAKS[2].what
-    path = tmp_path / "noticed.json"
-    mutants.record({second: "b.py::b", "gone": "c.py::c", first: "a.py::a"}, path)
+    path = tmp_path / "new/noticed.json"
+    mutants.keep({second: "b.py::b", "gone": "c.py::c", first: "a.py::a"}, path)
     assert list(json.loads(path.read_text(encoding="utf-8")).items()) == [
         (first, "a.py::a"),
         (second, "b.py::b"),
     ]
-    assert [file.name for file in tmp_path.iterdir()] == ["noticed.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["noticed.json"]
 
 
 def test_a_test_that_hangs_is_named_and_ended(tmp_path, monkeypatch):
@@ -302,20 +384,20 @@ TESTS = {
 @pytest.mark.parametrize(
     "file, order",
     [
-        (breaks.MODEL, "core/forward core/parity core/text core/trace"),
-        (breaks.TRACE, "core/trace core/forward core/parity core/text"),
-        (
-            breaks.LAGS,
-            "maths/angles_lags maths/waves experiments/lags core/forward core/parity maths/joint",
-        ),
-        (breaks.COMMANDS, "pages/report core/forward core/parity cli"),
-        (breaks.DOCTOR, "core/forward core/parity"),
+        ("minitx/trace.py", "core/trace core/forward core/parity core/text"),
+        ("minitx/circuits/trace.py", "core/trace core/forward core/parity core/text"),
+        ("analysis/maths/lags.py", "maths/angles_lags maths/waves experiments/lags maths/joint"),
+        ("analysis/__main__.py", "pages/report cli core/forward"),
+        ("analysis/machine/doctor.py", "core/forward"),
     ],
 )
-def test_the_likeliest_tests_come_first_and_all_others_after_them(file, order, tmp_path):
+def test_the_likeliest_tests_come_first_and_all_others_after_them(
+    file, order, tmp_path, monkeypatch
+):
     for name, text in TESTS.items():
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / name).write_text(text)
+    monkeypatch.setattr(mutants, "LIKELY", len(order.split()))
     likely, others = mutants.stages(tmp_path, file)
     names = [name.removeprefix("tests/").removesuffix(".py") for name in likely]
     assert [name.replace("test_", "") for name in names] == order.split()
@@ -323,10 +405,19 @@ def test_the_likeliest_tests_come_first_and_all_others_after_them(file, order, t
     assert sorted(likely + others) == every
 
 
+def test_a_break_is_tried_by_what_names_its_function():
+    tests, _ = mutants.stages(mutants.ROOT, "minitx/kernels.py", "softmax")
+    assert tests[0] == "tests/core/test_kernels.py"
+    scale = next(entry for entry in BREAKS if entry.what == "GPT-2's second norm is left out")
+    source = (mutants.ROOT / scale.file).read_text(encoding="utf-8")
+    assert mutants.holder(source, scale) == "block"
+    assert mutants.holder(source, breaks.Generated("", scale.file, "named", "")) == "named"
+
+
 def test_no_test_file_is_left_out_but_those_of_the_house():
     folder = mutants.ROOT / "tests"
     paths = [path for path in folder.rglob("test_*.py") if path.parent.name != "house"]
-    for file in (breaks.MODEL, breaks.LAGS):
+    for file in ("minitx/model.py", "analysis/maths/lags.py"):
         tests = [name for stage in mutants.stages(mutants.ROOT, file) for name in stage]
         assert sorted(tests) == sorted(f"tests/{path.relative_to(folder)}" for path in paths)
 

@@ -1,18 +1,21 @@
 """Is the suite able to fail? One deliberate break at a time, and it must notice each.
 
-    python tests/tools/mutants.py [WORD ...] [--changed REV] [--part I/N] [--record]
+    python tests/tools/mutants.py [WORD ...] [--changed [REV]] [--part I/N] [--seconds N]
 
-WORD: only breaks whose description has one of the words. --changed: only those of files that differ
-from a git revision, and the one that changes nothing. --part 2/5: every fifth, from the second on,
-without the one that changes nothing, which takes as long as all tests. --record: keep in
-noticed.json which test noticed each break; the next run tries that one first, which takes seconds
-where the whole list of tests takes minutes.
+WORD: only listed breaks whose description has one of the words. --changed: those of the files that
+differ from a git revision, or whose test file does, in turn with generated breaks of the functions
+that differ. Without REV, what differs is the branch, or on main the last commit; a clone that lacks
+the commit before tries a fixed sample. --part 2/5: every fifth, from the second on, without the one
+that changes nothing, which takes as long as all tests. --seconds: what is not decided then is said.
+The test that noticed a break is tried first the next time (.pytest_cache/noticed.json).
 
-Order: the command line, how breaks are selected (the list is in breaks.py), how a break is made in
-the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, up to the
-first failure. Among the breaks is one that changes nothing, and must pass: the copy's file has lost
-its layout and its comments, which no test may notice. Exit code 0 only if all came out as wanted.
-A break whose old code does not occur exactly once is an error, so the list cannot rot.
+Order: the command line, how breaks are selected (breaks.py reads and makes them), how a break is
+made in the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, up to
+the first failure. Among the breaks is one that changes nothing, and must pass: the copy's file has
+lost its layout and its comments, which no test may notice. Exit code 1 if a listed break was not
+noticed. Of generated ones some change nothing that counts: those that the likeliest tests pass are
+named for a reader to judge. A listed break whose old code does not occur exactly once is an error,
+so the list cannot rot.
 """
 
 import argparse
@@ -22,24 +25,30 @@ import os
 import queue
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from itertools import zip_longest
+from math import inf
 from operator import setitem
 from pathlib import Path
 
-from breaks import BREAKS, NOTHING
+import breaks
+from breaks import BREAKS, NOTHING, ROOT, Generated, spread
 
-ROOT = Path(__file__).parents[2]
-NOTICED = Path(__file__).with_name("noticed.json")  # what a break is -> the test that noticed it
+NOTICED = ROOT / ".pytest_cache/noticed.json"  # what a break is -> the test that noticed it last
+SHORTEST = 2  # seconds, in which tests start
+NEAREST = 5  # test files that try a generated break
+SAMPLE = 12  # breaks that a clone without history tries
 COPIES = 2  # of the project, in which breaks are tried side by side
 NOT_COPIED = (".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", ".*_cache", "_build")
 HOUSE = "house"  # tests of how the code looks, and of this list: neither can stand a broken file
-QUICK = {"test_parity.py", "test_forward.py"}  # and they notice most
-ROOMS = {"minitx": "core", "analysis": "tests"}  # folder -> folder of its tests; else the same name
+LIKELY = 12  # test files that are tried before all others
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # seconds for test files, which take seven minutes together; a single test has fewer, see setup.cfg
 LIMIT = 1200
 PYTEST = (
@@ -57,42 +66,45 @@ SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def main(argv=None):
-    """Try the selected breaks, two at a time; exit code 0 if every one came out as wanted."""
+    """Try the selected breaks, two at a time; exit code 1 if a listed one was not noticed."""
     options = parser().parse_args(argv)
     if errors := misplaced():
         sys.exit("\n".join(errors))
-    breaks = select(options.words, options.changed, options.part)
-    noticed = json.loads(NOTICED.read_text(encoding="utf-8"))
+    entries = select(options.words, options.changed, options.part)
+    noticed = json.loads(NOTICED.read_text(encoding="utf-8")) if NOTICED.exists() else {}
+    end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(COPIES) as pool:
         trees = queue.Queue()
-        for i in range(COPIES):
+        for i in range(min(COPIES, len(entries))):
             trees.put(copy_project(Path(folder) / f"copy{i}"))
-        results = list(pool.map(partial(report, trees, noticed), breaks))
-    if options.record:
-        record(noticed)
-    failures = [entry.what for entry, as_wanted in zip(breaks, results) if not as_wanted]
-    print(f"{sum(results)} of {len(results)} came out as wanted")
-    for what in failures:
-        print(f"not: {what}")
-    sys.exit(bool(failures))
+        verdicts = list(
+            pool.map(partial(report, trees, noticed, end, options.seconds / 3), entries)
+        )
+    keep(noticed)
+    print(f"{verdicts.count('ok')} of {len(verdicts)} came out as expected")
+    for entry, verdict in zip(entries, verdicts):
+        if verdict != "ok":
+            print(f"{verdict}: {entry.what}")
+    sys.exit("BAD" in verdicts)
 
 
 def parser():
     """The command line."""
     line = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     line.add_argument("words", nargs="*", metavar="WORD")
-    line.add_argument("--changed", metavar="REV")
+    line.add_argument("--changed", metavar="REV", nargs="?", const="")
     line.add_argument("--part", type=part, default=(1, 1), metavar="I/N")
-    line.add_argument("--record", action="store_true")
+    line.add_argument("--seconds", type=float, default=inf)
     return line
 
 
-def record(noticed, path=NOTICED):
-    """Keep which test noticed which break, in the order of the list, for those still in it."""
+def keep(noticed, path=None):
+    """Keep which test noticed which break, for those still listed."""
+    path = path or NOTICED
     kept = {entry.what: noticed[entry.what] for entry in BREAKS if entry.what in noticed}
-    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    path.parent.mkdir(exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
+    new.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     new.replace(path)
 
 
@@ -106,24 +118,35 @@ def part(text):
 
 def select(words=(), revision=None, part=(1, 1)):
     """The breaks that the command line asks for."""
-    breaks = [entry for entry in BREAKS if not words or any(word in entry.what for word in words)]
-    if revision is not None:
-        files = changed_files(revision)
-        in_files = [entry for entry in breaks if entry.file in files]
-        breaks = [entry for entry in BREAKS if entry.what == NOTHING or entry in in_files]
+    entries = [entry for entry in BREAKS if not words or any(word in entry.what for word in words)]
     i, n = part
-    if n > 1:
-        breaks = [entry for entry in breaks if entry.what != NOTHING]
-    return breaks[i - 1 :: n]
+    if n > 1 or revision is not None:
+        entries = [entry for entry in entries if entry.what != NOTHING]
+    if revision is None:
+        return entries[i - 1 :: n]
+    if not (revision := revision or before()):
+        return spread(entries, SAMPLE)
+    lines = breaks.changed_lines(revision)
+    listed = [entry for entry in entries if concerns(lines, entry.file)]
+    in_turn = zip_longest(listed, [] if words else breaks.generated(lines))
+    return [entry for pair in in_turn for entry in pair if entry][i - 1 :: n]
 
 
-def changed_files(revision, root=ROOT):
-    """Names of the files that differ from a git revision."""
-    command = ["git", "diff", "--name-only", "--relative", revision, "--"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"no list of the files that changed since {revision}: {done.stderr.strip()}")
-    return set(done.stdout.splitlines())
+def before(root=ROOT):
+    """The commit that a change started from: of a branch, or of the last commit; "" if not here."""
+    git = partial(subprocess.run, cwd=root, capture_output=True, text=True, check=False)
+    head = git(["git", "rev-parse", "HEAD"]).stdout.strip()
+    for main in ("main", "origin/main"):
+        base = git(["git", "merge-base", "HEAD", main]).stdout.strip()
+        if base and base != head:
+            return base
+    return git(["git", "rev-parse", "--verify", "--quiet", "HEAD~1"]).stdout.strip()
+
+
+def concerns(changed, file):
+    """Whether one of the changed files is this one, or the test file of its name."""
+    tests = [ROOT / name for name in changed if re.search(r"(^|/)test_\w+\.py$", name)]
+    return file in changed or any(mirrors(test, file) for test in tests)
 
 
 def misplaced(root=ROOT):
@@ -142,6 +165,8 @@ def misplaced(root=ROOT):
 
 def broken(source, entry):
     """The source of a file with one break; ValueError unless its old code occurs exactly once."""
+    if isinstance(entry, Generated):
+        return entry.source
     tree = ast.parse(source)
     change(tree, entry)()
     return ast.unparse(tree)
@@ -161,8 +186,7 @@ def scopes(tree, name):
     """The parts of a file in which a break is looked for."""
     if not name:
         return [tree]
-    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return [node for node in ast.walk(tree) if isinstance(node, definitions) and node.name == name]
+    return [node for node in ast.walk(tree) if isinstance(node, DEFINITIONS) and node.name == name]
 
 
 def edits(scope, entry):
@@ -285,30 +309,34 @@ def copy_project(folder):
     return shutil.copytree(ROOT, folder, symlinks=True, ignore=skip)
 
 
-def report(trees, noticed, entry):
-    """Try one break in a free copy and print a line: whether it came out as wanted.
+def report(trees, noticed, end, limit, entry):
+    """Try one break in a free copy, print a line and return how it came out: the line's first word.
 
     noticed: what a break is -> the test that noticed it the last time; gets the one of this time.
+    end: of the time, of which a break has `limit` seconds; "untried" is what was not decided then.
     """
     tree = trees.get()
     start = time.perf_counter()
     try:
-        test = outcome(tree, entry, noticed.get(entry.what))
+        end = min(end, time.monotonic() + limit)
+        test = outcome(tree, entry, noticed.get(entry.what), end)
+        text = f"noticed by {test}" if test else "unnoticed"
+        word = "ok" if bool(test) != (entry.what == NOTHING) else "BAD"
         if test:
             noticed[entry.what] = test
-        as_wanted = (test is None) == (entry.what == NOTHING)
-        verdict = f"noticed by {test}" if test else "unnoticed" + " as it should be" * as_wanted
+        elif isinstance(entry, Generated):
+            word = "look"
+    except TimeoutError as error:
+        word, text = "untried", error
     except RuntimeError as error:
-        as_wanted = False
-        verdict = error
+        word, text = "look" if isinstance(entry, Generated) else "BAD", error
     finally:
         trees.put(tree)
-    seconds = time.perf_counter() - start
-    print(f"{'ok ' if as_wanted else 'BAD'} {seconds:5.1f} s  {entry.what}: {verdict}", flush=True)
-    return as_wanted
+    print(f"{word:7} {time.perf_counter() - start:5.1f} s  {entry.what}: {text}", flush=True)
+    return word
 
 
-def outcome(tree, entry, likeliest=None):
+def outcome(tree, entry, likeliest=None, end=inf):
     """Break one file in a copy of the project and run the tests: the first that fails, or None.
 
     likeliest: the test to try before all others, `core/test_model.py::test_name`.
@@ -318,8 +346,11 @@ def outcome(tree, entry, likeliest=None):
     path.write_text(broken(sound, entry), encoding="utf-8")
     try:
         first = [[f"tests/{likeliest}"]] if exists(tree, likeliest) else []
-        for tests in first + stages(tree, entry.file):
-            if failure := first_failure(tree, tests):
+        lists = stages(tree, entry.file, holder(sound, entry))
+        if isinstance(entry, Generated):
+            lists = [lists[0][:NEAREST]]
+        for tests in first + lists:
+            if failure := first_failure(tree, tests, end):
                 return failure
         return None
     finally:
@@ -333,48 +364,63 @@ def exists(tree, test):
     return bool(name) and path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
-def stages(tree, file):
-    """Lists of test files: those that are likely to notice a break of a file, then all others.
+def stages(tree, file, function=""):
+    """Lists of test files: those that are likely to notice a break of a function, then all others.
 
-    Likely are those in the folder that mirrors its own, those that import it, and the quick ones.
+    The more speaks for a file, the earlier: its name, what it imports, its folder, its words.
     """
-    likely = []
-    others = []
-    for path in sorted((tree / "tests").rglob("test_*.py")):
-        if path.parent.name == HOUSE:
-            continue
-        name = path.relative_to(tree).as_posix()
-        rank = first_reason(path, file)
-        if rank is None:
-            others.append(name)
-        else:
-            likely.append((rank, name))
-    first = [name for _, name in sorted(likely)]
-    return [tests for tests in (first, others) if tests]
+    order = []
+    for path in (tree / "tests").rglob("test_*.py"):
+        if path.parent.name != HOUSE:
+            text = path.read_text(encoding="utf-8")
+            imports = bool(module_names(file) & imported(text))
+            words = [function in words_of(text), Path(file).stem in words_of(text)]
+            reasons = 2 * imports + 2 * words[0] + words[1] + (path.parent.name == room(file))
+            order.append((not mirrors(path, file), -reasons, path.relative_to(tree).as_posix()))
+    tests = [name for *_, name in sorted(order)]
+    return [tests for tests in (tests[:LIKELY], tests[LIKELY:]) if tests]
 
 
-def first_reason(path, file):
-    """Number of the first reason why this test file may notice a break of `file`; None: none."""
-    module = Path(file).with_suffix("")
-    names = {".".join(module.parts), ".".join(["minitx", *module.parts])}
-    imports = bool(names & imported(path))
-    in_room = path.parent.name == ROOMS.get(module.parent.name, module.parent.name)
-    quick = path.name in QUICK
-    reasons = (
-        in_room and module.name in path.stem.split("_"),
-        in_room and quick,
-        in_room and imports,
-        imports,
-        in_room or quick,
-    )
-    return reasons.index(True) if any(reasons) else None
+def room(file):
+    """The folder of tests that mirrors the one of a file of the code."""
+    match Path(file).parts[:-1]:
+        case ["minitx", *_]:
+            return "core"
+        case ["analysis", folder, *_] | [folder, *_] if folder != "analysis":
+            return folder
+    return "tests"
+
+
+def mirrors(path, file):
+    """Whether a test file has the name and the folder of a file of the code."""
+    return path.parent.name == room(file) and Path(file).stem in path.stem.split("_")
+
+
+def module_names(file):
+    """Names under which a file may be imported."""
+    module = Path(file).with_suffix("").parts
+    return {".".join(module), ".".join(["minitx", *module])}
 
 
 @cache
-def imported(path):
+def words_of(text):
+    """All words of a file."""
+    return {*re.findall(r"\w+", text)}
+
+
+def holder(source, entry):
+    """The name of the innermost function or class that a break changes; "" outside of any."""
+    if isinstance(entry, Generated):
+        return entry.where
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, DEFINITIONS)]
+    return next((node.name for node in reversed(nodes) if [*edits(node, entry)]), "")
+
+
+@cache
+def imported(text):
     """Names of the modules that a file may import: of `from a import b`, a and a.b."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -382,26 +428,33 @@ def imported(path):
     return names
 
 
-def first_failure(tree, tests):
+def first_failure(tree, tests, end=inf):
     """The first of these tests that fails, or None.
 
-    RuntimeError if they do not run, or hang (see setup.cfg).
+    TimeoutError at the end of the time; RuntimeError if they do not run, or hang (see setup.cfg).
     """
     env = os.environ | SETTINGS | {"PYTHONPATH": str(tree)}
-    how = {"capture_output": True, "text": True, "timeout": LIMIT}
-    try:
-        done = subprocess.run([*PYTEST, *tests], cwd=tree, env=env, check=False, **how)
-    except subprocess.TimeoutExpired as error:
-        output = (error.stdout or b"")[-2000:].decode()
-        raise RuntimeError(f"the tests did not end in {LIMIT} s:\n{output}") from None
-    if done.returncode == 0:
+    how = {"cwd": tree, "env": env, "text": True, "start_new_session": True}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if (left := end - time.monotonic()) < SHORTEST:
+        raise TimeoutError("no time was left")
+    with subprocess.Popen([*PYTEST, *tests], **how, **pipes) as process:
+        try:
+            output, errors = process.communicate(timeout=min(LIMIT, left))
+        except subprocess.TimeoutExpired as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if left < LIMIT:
+                raise TimeoutError("the time ended") from None
+            text = (error.stdout or b"")[-2000:].decode()
+            raise RuntimeError(f"the tests did not end in {LIMIT} s:\n{text}") from None
+    if process.returncode == 0:
         return None
-    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w./:-]+)", done.stdout, re.M)
-    if done.returncode == 1 and failed:
+    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w./:-]+)", output, re.M)
+    if process.returncode == 1 and failed:
         return failed[1]
-    lines = done.stderr.splitlines()
+    lines = errors.splitlines()
     ours = [line for line in lines if "/_pytest/" not in line and "/pluggy/" not in line]
-    message = ["the tests hung or did not run:", done.stdout[-2000:], *ours[-50:]]
+    message = ["the tests hung or did not run:", output[-2000:], *ours[-50:]]
     raise RuntimeError("\n".join(message))
 
 

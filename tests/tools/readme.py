@@ -149,8 +149,8 @@ def breaks():
 
     n = sum(entry.what != NOTHING for entry in BREAKS)
     return (
-        f"{n} deliberate breaks of the code, a line each. CI tries a twelfth of them on each "
-        "commit, and fails if the tests do not notice one."
+        f"{n} deliberate breaks of the code, in `breaks.txt` beside the tests that notice them. CI "
+        "tries those of the files that a change touches, and generated ones of its functions."
     )
 
 
