@@ -68,11 +68,11 @@ SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 def main(argv=None):
     """Try the selected breaks, two at a time; exit code 1 if a listed one was not noticed."""
     options = parser().parse_args(argv)
+    end = time.monotonic() + options.seconds
     if errors := misplaced():
         sys.exit("\n".join(errors))
     entries = select(options.words, options.changed, options.part)
     noticed = json.loads(NOTICED.read_text(encoding="utf-8")) if NOTICED.exists() else {}
-    end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(COPIES) as pool:
         trees = queue.Queue()
         for i in range(min(COPIES, len(entries))):
