@@ -220,8 +220,7 @@ def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B 
     v = repeated(n, back.value("v"))
     pattern = back.value("pattern")
     scale = back.cfg.attn_scale(back.layer)
-    dz = linear_back("O", dy, join_heads(back.value("z")), back)
-    dz = back.point("z", split_heads(dz, back.cfg))
+    dz = back.point("z", heads_back(dy, back))
     dv = matmul_heads(pattern.swapaxes(-1, -2), dz)
     d_pattern = back.point("pattern", matmul_heads(dz, v.swapaxes(-1, -2)))
     d_scores = back.point("scores", derivatives.softmax(d_pattern, pattern))
@@ -239,6 +238,17 @@ def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B 
     dk = back.point("k", summed_by(n, dk))
     dv = back.point("v", summed_by(n, dv))
     return dq, dk, dv, d_scores
+
+
+def heads_back(dy, back):  # [B T D] -> [B H T d]
+    """A sum over heads hands its gradient to each; where they are edited, none reaches z."""
+    z, key = back.value("z"), back.key("head_out")
+    if key in back.wanted:
+        back.kept[key] = np.repeat(dy[:, None], z.shape[1], axis=1)
+    if key in back.edited:
+        back.weight("b_O", derivatives.bias, dy)
+        return np.zeros_like(z)
+    return split_heads(linear_back("O", dy, join_heads(z), back), back.cfg)
 
 
 def repeated(n, x):  # [B G S d] -> [B G*n S d]

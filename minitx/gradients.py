@@ -17,6 +17,7 @@ from .activations import ACTIVATIONS
 from .arrays import Model
 from .backward import stack_back
 from .backward_steps import layer_norm_back, linear_back
+from .edits import Edit
 from .heads import classified_token, is_pooled, read_tokens, require_head, token_shares
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (
@@ -31,7 +32,7 @@ from .masks import Mask
 from .parameters import is_tied_output, owners, parameters
 from .points import Key, expand, from_first, name_of, points
 from .tape import Back, on_tape
-from .trace import Edit, read_inputs, run
+from .trace import read_inputs, run
 
 UNCOUNTED = -100  # a target that is left out of the loss
 SCORES = 1 << 22  # scores over the vocabulary that are held at once

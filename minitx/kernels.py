@@ -92,6 +92,13 @@ def join_heads(z):  # [B H T d] -> [B T A]
     return z.swapaxes(1, 2).reshape(B, T, H * d)
 
 
+def heads_out(z, W_O):  # [B H T d], [A D] -> [B H T D]
+    """What each head writes: z W_O with its own rows of W_O."""
+    B, H, _, d = z.shape
+    by_head = np.asarray(W_O).reshape(H, d, -1)
+    return matmul_heads(z, np.broadcast_to(by_head, (B, *by_head.shape)))
+
+
 def mean_and_inverse_std(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: mean, and 1/sqrt(population variance + eps)."""
     D = x.shape[-1]

@@ -13,7 +13,6 @@ inside the MLP, V vocabulary, P positions, R relative positions or buckets of th
 features that are turned, N token types, C classes.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -25,10 +24,12 @@ from .arrays import Model, checked_scale
 from .cache import Cache
 from .distances import place_terms
 from .heads import classified_token, is_pooled, require_head
+from .hooks import Hook, Prefixed, asks, identity
 from .inputs import Ids, check_batch, check_model, check_runs, check_source, head_tokens
 from .kernels import (
     capped_,
     feature_major,
+    heads_out,
     inverse_rms,
     join_heads,
     linear,
@@ -45,7 +46,6 @@ from .positions import key_numbers, places, position_rows, token_numbers, turned
 from .side_by_side import qkv
 from .threads import passes
 
-Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
 ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-attention begin
 
 
@@ -63,16 +63,6 @@ class Start(NamedTuple):
 
     layer: int
     x: np.ndarray  # [B T D]: the stream before this layer
-
-
-def identity(name, x, layer=None):
-    """The default hook: every activation as it is."""
-    return x
-
-
-def prefixed(prefix, hook):
-    """A hook whose names all begin with `prefix`."""
-    return lambda name, x, **layer: hook(prefix + name, x, **layer)
 
 
 def forward(
@@ -160,7 +150,7 @@ def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None 
     keys = Keys(numbers, batch.valid)
     if mask is not None:
         mask = user_mask(model.encoder.config, numbers, keys, mask, "enc_mask")
-    encode = prefixed(ENCODER, hook)
+    encode = Prefixed(ENCODER, hook)
     x = forward(model.encoder, batch.tokens, valid=batch.valid, mask=mask, hook=encode)
     return Source(x, keys, cached={})
 
@@ -200,7 +190,7 @@ def block(x, w, place, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D
         return self_attention(x, w, place, cfg, hook, cache)
 
     def attend_source(x):
-        return cross_attention(x, source, w.cross, cfg, prefixed(CROSS, hook))
+        return cross_attention(x, source, w.cross, cfg, Prefixed(CROSS, hook))
 
     def feed_forward(x):
         return norm("mlp_out", mlp(x, w, cfg, hook), w, cfg, hook)
@@ -285,12 +275,19 @@ def limited(x, cfg):  # [B T A] -> [B T A]
 def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -> [B T D]
     """softmax(q k^T / sqrt(d)) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2).
 
-    Several consecutive heads may share keys and values (Ainslie et al. 2023).
+    Several consecutive heads may share keys and values (Ainslie et al. 2023). What each head adds
+    to that sum is computed for a hook that asks for it.
     """
     pattern = attention_pattern(q, k, w, attn_bias, cfg, hook)
     z = matmul_heads(pattern, v)
     del pattern  # the largest array of a pass
-    return linear(join_heads(hook("z", z)), w.W_O, w.b_O)
+    z = hook("z", z)
+    out = linear(join_heads(z), w.W_O, w.b_O)
+    if asks(hook, "head_out"):
+        heads = heads_out(z, w.W_O)
+        total = heads.sum(axis=1)
+        out += hook("head_out", heads).sum(axis=1) - total  # exactly 0 where nothing is changed
+    return out
 
 
 def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] -> [B H T S]

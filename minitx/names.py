@@ -106,6 +106,7 @@ NAMED = {
     "block.attn.hook_attn_scores": "scores",
     "block.attn.hook_pattern": "pattern",
     "block.attn.hook_z": "z",
+    "block.attn.hook_result": "head_out",
     "block.attn.hook_hidden_states": "attn_out",
     "block.hook_attn_out": "attn_out",
     "block.hook_resid_mid": "resid_mid",
@@ -135,6 +136,7 @@ decoder_ln_final         -            ln_final
 """
 NAMED_OF_TWO = {
     "decoder_embed_ln.hook_scale": "ln_embed_scale",
+    "decoder_block.cross_attn.hook_result": "cross_head_out",
     "decoder_block.hook_cross_attn_out": "cross_out",
     "decoder_block.hook_resid_mid2": "resid_cross",
     "decoder_block.ln2.hook_scale": "ln_cross_scale",

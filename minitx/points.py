@@ -106,6 +106,10 @@ POINTS = {
     "scores": Point("B H T S", "scaled q.k, capped in Gemma 2; -inf where a key is hidden"),
     "pattern": Point("B H T S", "softmax of scores: the attention"),
     "z": Point("B H T d", "pattern times values"),
+    "head_out": Point(
+        "B H T D",
+        "what each head writes (z W_O by head); their sum with b_O, normed in Gemma 2, is attn_out",
+    ),
     "attn_out_scale": Point("B T", "1/sigma of what attention writes (Gemma 2)", needs=WRITTEN),
     "attn_out": Point("B T D", "what attention writes to the residual stream"),
     "resid_mid": Point("B T D", "residual stream between attention and MLP", needs=IN_TURN),
@@ -116,6 +120,9 @@ POINTS = {
     f"{CROSS}scores": Point("B H T S", "scaled q.k; -inf on padding of the source", needs=SOURCE),
     f"{CROSS}pattern": Point("B H T S", "where each token looks in the source", needs=SOURCE),
     f"{CROSS}z": Point("B H T d", "cross_pattern times values of the source", needs=SOURCE),
+    f"{CROSS}head_out": Point(
+        "B H T D", "what each head writes; their sum with b_O is cross_out", needs=SOURCE
+    ),
     f"{CROSS}out": Point("B T D", "what cross-attention writes to the stream", needs=SOURCE),
     "resid_cross": Point("B T D", "stream between cross-attention and MLP", needs=SOURCE),
     **_norm("ln2", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
@@ -157,6 +164,8 @@ POINTS = {
 OVERWRITTEN = {f"{part}{name}" for part in ("", ENCODER) for name in ("scores", "pre")}
 OVERWRITTEN |= {f"{CROSS}scores", "c2c"}
 
+ON_REQUEST = {f"{part}head_out" for part in ("", ENCODER, CROSS)}  # H times the stream's memory
+
 
 def points(model: Model, types: bool = False) -> list[Key]:
     """All points of a model: names, and (name, layer) for those of the layers.
@@ -192,9 +201,12 @@ def _is_in(name, layer, cfg):
 
 
 def expand(names, available, model):
-    """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
+    """Names, or (name, layer), as points of the model, each once, in order.
+
+    None: all points but those on request.
+    """
     if names is None:
-        return available
+        return [point for point in available if name_of(point) not in ON_REQUEST]
     if isinstance(names, str) or _is_pair(names):
         names = [names]
     if not isinstance(names, Iterable):

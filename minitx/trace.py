@@ -1,6 +1,6 @@
 """See and change what happens inside: points.py lists the names, `run` records and edits them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import show
 from .arrays import Model
+from .edits import Edit, edited, edits_by_point
 from .heads import why_no_logits
 from .images import names
 from .inputs import (
@@ -24,8 +25,6 @@ from .inputs import (
 from .masks import Mask
 from .model import forward, logits
 from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points, text_of
-
-Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 
 class Trace(show.Shown, Mapping[Key, np.ndarray]):
@@ -70,7 +69,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         """The hook that `forward` calls -> x, or what takes its place."""
         key = name if layer is None else (name, layer)
         if key in self._edits:
-            x = _edited(key, x, self._edits[key])
+            x = edited(key, x, self._edits[key])
         if key in self._keep:
             # other points are never overwritten, so they need no copy
             self.arrays[key] = x.copy(order="K") if name in OVERWRITTEN else x
@@ -78,6 +77,11 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         if not self.wanted:
             raise Complete
         return x
+
+    def asks(self, name: str, layer: int | None = None) -> bool:
+        """Whether a point that is computed on request is kept or edited."""
+        key = name if layer is None else (name, layer)
+        return key in self._keep or key in self._edits
 
     def __getitem__(self, key: Key) -> np.ndarray:
         point = from_first(key, self._model)
@@ -153,24 +157,6 @@ class Complete(Exception):
     """Ends a forward pass whose trace has all that was asked for."""
 
 
-def _edited(key, x, edit):
-    """What an edit puts in the place of x: an array of its shape, or what is broadcast to it."""
-    value = edit(x.copy(order="K")) if callable(edit) else edit
-    try:
-        value = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        value = np.asarray(value, object)
-    new = np.empty_like(x)
-    fits = value.shape in (x.shape, x.shape[1:], ())
-    fits = fits and np.can_cast(value.dtype, x.dtype, "same_kind")
-    if not fits or value.dtype == object:
-        given, wanted = (f"{y.dtype} {list(y.shape)}" for y in (value, x))
-        text = f"the edit of {key!r} returns {given}; wanted {wanted}"
-        raise ValueError(f"{text}, {list(x.shape[1:])} for all texts, or one number")
-    new[...] = value
-    return new
-
-
 def run(
     model: Model | str | PathLike[str],
     text: Texts | Ids | None,
@@ -186,13 +172,14 @@ def run(
     enc_mask: Mask | None = None,
     cross_mask: Mask | None = None,
 ) -> Trace:
-    """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
+    """Forward pass with the points in `keep` recorded and those in `edits` replaced.
 
     model: a Model, or its name, which is then loaded at each call.
     text: a text, a list of texts, or token ids [T] or [B T]. In an encoder-decoder it is the
     decoder's input: ids as given, a text after the start token, or None for the start token alone.
     source: the input of an encoder-decoder's encoder, in the same forms.
-    keep: names, or (name, layer); layer -1 is the last.
+    keep: names, or (name, layer); layer -1 is the last. None: all but what each head writes
+    (head_out), which has H times the size of the stream.
     edits: {name or (name, layer): array or f(x) -> array}, of the point's shape, of that
     without its first axis, the same for all texts, or one number. Points are recorded as edited.
     source_valid, valid, types, positions, mask, enc_mask, cross_mask: as for `forward`.
@@ -217,7 +204,7 @@ def run(
     batch, source_batch = read_inputs(model, text, source, source_valid, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
-    trace = Trace(model, batch, source_batch, keep, _edits_by_point(edits or {}, available, model))
+    trace = Trace(model, batch, source_batch, keep, edits_by_point(edits or {}, available, model))
     options = dict(types=batch.types, positions=positions, mask=mask)
     if source_batch is not None:
         options |= dict(enc_mask=enc_mask, cross_mask=cross_mask, **source_arguments(source_batch))
@@ -237,17 +224,3 @@ def read_inputs(model, text, source, source_valid, valid=None, types=None):
         return as_batch(model, text, valid, types), None
     source_batch = as_batch(model.encoder, source, source_valid)
     return as_target(model, text, valid, types, source_batch), source_batch
-
-
-def _edits_by_point(edits, available, model):
-    """{point: edit}; an edit of one layer wins against one of the same point in all layers."""
-    if not isinstance(edits, Mapping):
-        raise ValueError(
-            f"edits is {edits!r:.80}; wanted a dictionary: {{point: array or function}}"
-        )
-    by_point = {}
-    general_first = sorted(edits, key=lambda key: isinstance(key, tuple))
-    for key in general_first:
-        for point in expand([key], available, model):
-            by_point[point] = edits[key]
-    return by_point

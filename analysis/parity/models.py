@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx.finite import named_arrays
-from minitx.points import name_of, points
+from minitx.points import expand, name_of, points
 
 from ..contract import sides
 from ..machine.language import filled, translated
@@ -88,7 +88,7 @@ def rows_of(model, text, n, most):
 
 def compared(model):
     """The points of a model without scores, which are -inf where a key is hidden."""
-    keys = points(model)
+    keys = expand(None, points(model), model)
     return [key for key in keys if not name_of(key).endswith(("scores", "pos_bias"))]
 
 

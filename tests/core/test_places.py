@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import distances, positions, rotary
 from minitx.families import FAMILIES, from_hf
-from minitx.points import name_of, points
+from minitx.points import name_of
 
 CLOSE = dict(rtol=0, atol=1e-12)
 ROTARY = [
@@ -81,7 +81,7 @@ def test_shapes_are_those_of_the_table_and_the_cost_is_exact(variant):
     if cfg.rotary:
         sizes["r"] = len(next(filter(None, cfg.rotary)).frequencies)
     assert cfg.task_head or "logits" not in trace
-    assert {*trace} == {*points(model)}
+    assert {*trace} == tiny.computed(model)
     for key, x in trace.items():
         axes = minitx.POINTS[name_of(key)].axes.split()
         if key != "logits":

@@ -12,7 +12,6 @@ import tiny
 
 import minitx
 from minitx.heads import axes_of_logits
-from minitx.points import points
 
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
 VARIANTS += ["bert-question", "gpt2-token", "electra-choice", "mpnet-masked"]
@@ -57,7 +56,7 @@ def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
     unpadded = [tiny.ids(model, 1, 6), tiny.ids(model, 3, 1), [4]]
     for tokens, valid in (batch(model), *((tokens, None) for tokens in unpadded)):
         plain = minitx.run(model, tokens, valid=valid)
-        assert list(plain) and set(plain) == set(points(model))
+        assert list(plain) and set(plain) == tiny.computed(model)
         for name in set(map(name_of, plain)):
             edited = minitx.run(model, tokens, valid=valid, edits={name: lambda x: x})
             assert same_bits(edited, plain), name

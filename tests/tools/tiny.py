@@ -14,6 +14,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import minitx
+from minitx.points import ON_REQUEST, name_of, points
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ONE_EACH = [
@@ -90,6 +91,11 @@ def edited(**changes):
 def load(variant, dtype=np.float64):
     """A golden model."""
     return minitx.load(GOLDEN / variant, dtype=dtype)
+
+
+def computed(model):
+    """The points of a model that a run keeps where none is named."""
+    return {point for point in points(model) if name_of(point) not in ON_REQUEST}
 
 
 def ids(model, *shape, seed=0):
