@@ -12,7 +12,6 @@ import minitx
 from minitx.activations import ACTIVATIONS, gelu_
 from minitx.derivatives import SLOPES, activation, table
 from minitx.parameters import owners, parameters, writable
-from minitx.points import points
 
 GOLDEN = sorted((parity.GOLDEN / "gradients").glob("*.safetensors"))
 LIMIT = 1e-10  # of the largest entry; measured: 2e-14
@@ -40,7 +39,7 @@ def recorded(path):
 def test_every_gradient_is_that_of_automatic_derivatives(path):
     model, given, expected, loss = recorded(path)
     arrays = [key for key, own in owners(model).items() if key == own]
-    everything = [*arrays, *points(model, "types" in given)]
+    everything = [*arrays, *tiny.computed(model, "types" in given)]
     grads = minitx.gradients(model, wrt=everything, **given)
     assert abs(grads.loss - loss) < 1e-12
     # points of no influence on the loss, such as a mean that is edited by nobody, have all an entry

@@ -93,9 +93,9 @@ def load(variant, dtype=np.float64):
     return minitx.load(GOLDEN / variant, dtype=dtype)
 
 
-def computed(model):
+def computed(model, types=False):
     """The points of a model that a run keeps where none is named."""
-    return {point for point in points(model) if name_of(point) not in ON_REQUEST}
+    return {point for point in points(model, types) if name_of(point) not in ON_REQUEST}
 
 
 def ids(model, *shape, seed=0):
