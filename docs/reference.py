@@ -35,6 +35,7 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
         "minitx.images.Preprocessor",
+        "minitx.research.collection.Collection",
         "minitx.research.steering.SteeringVector",
         "minitx.research.steering.Effect",
     ),

@@ -26,7 +26,7 @@ from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
-from .research import Probe, fit_probe, steer, steering_vector
+from .research import Probe, collect, fit_probe, open_collection, steer, steering_vector
 from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
@@ -49,6 +49,7 @@ __all__ = [
     "Probe",
     "Trace",
     "check",
+    "collect",
     "cost",
     "explore",
     "final_norm",
@@ -59,6 +60,7 @@ __all__ = [
     "gradients",
     "load",
     "logits",
+    "open_collection",
     "resized",
     "run",
     "similarity",

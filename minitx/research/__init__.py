@@ -1,6 +1,17 @@
 """What a researcher does every week: steer, probe, collect activations, look up examples."""
 
+from .collect import collect
+from .collection import Collection, open_collection
 from .probe import Probe, fit_probe
 from .steering import SteeringVector, steer, steering_vector
 
-__all__ = ["Probe", "SteeringVector", "fit_probe", "steer", "steering_vector"]
+__all__ = [
+    "Collection",
+    "Probe",
+    "SteeringVector",
+    "collect",
+    "fit_probe",
+    "open_collection",
+    "steer",
+    "steering_vector",
+]

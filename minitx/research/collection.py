@@ -1,0 +1,143 @@
+"""A collection on disk: activations of a corpus, mapped into memory.
+
+FOLDER/resid_post.2.npy     [N D]: a row for each token of all documents, one after another
+FOLDER/tokens.npy           [N]: their ids
+FOLDER/documents.npy        [N]: the number of each token's document
+FOLDER/collection.json      what they are of, and how many rows are whole
+
+The record says how many rows there are, not the header of a file: those behind are half written.
+"""
+
+import io
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from .. import show
+from ..files import read_json
+from ..points import Key, text_of
+
+RECORD, FORMAT = "collection.json", "minitx collection 1"
+OWN = "tokens", "documents"
+
+
+class Collection(show.Shown):
+    """Activations on disk: collection["resid_post", 2] is a memory-mapped array [N D].
+
+    `.tokens` [N] are the ids of all rows, `.documents` [N] the number of each row's document;
+    `.keys` lists the points. Heads stand side by side in a row. While `collect` goes on, N is what
+    was written when the collection was opened.
+    """
+
+    def __init__(self, folder: str | PathLike[str]):
+        self.folder = Path(folder)
+        if not (self.folder / RECORD).is_file():
+            text = f"{self.folder} is no collection: it has no {RECORD}"
+            raise FileNotFoundError(f"{text}; expected a folder that minitx.collect wrote")
+        self.record = read_record(self.folder)
+
+    @property
+    def keys(self) -> list[str]:
+        """The points, as the files are called."""
+        return [name for name in self.record["arrays"] if name not in OWN]
+
+    @property
+    def tokens(self) -> np.ndarray:  # [N]
+        """The token id of each row."""
+        return self._mapped("tokens")
+
+    @property
+    def documents(self) -> np.ndarray:  # [N]
+        """The number of each row's document, from 0."""
+        return self._mapped("documents")
+
+    def __getitem__(self, key: Key) -> np.ndarray:
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int) and key[1] < 0:
+            key = key[0], key[1] + self.record["layers"]
+        name = text_of(key) if isinstance(key, str) or len(key) == 2 else str(key)
+        if name not in self.keys:
+            raise KeyError(f"{key!r} is not in this collection; it has {', '.join(self.keys)}")
+        return self._mapped(name)
+
+    def __len__(self):
+        return self.record["tokens"]
+
+    def _mapped(self, name):
+        dtype, width = self.record["arrays"][name]
+        shape = shape_of(len(self), width)
+        if not len(self):
+            return np.zeros(shape, dtype)
+        path = self.folder / f"{name}.npy"
+        return np.memmap(path, dtype, "r", len(header(dtype, shape)), shape)
+
+    def _summary(self):
+        size = len(self) * sum(row_bytes(*kind) for kind in self.record["arrays"].values())
+        n = f"{self.record['documents']} documents, {len(self)} tokens"
+        title = f"Collection in {self.folder}: {n}, {size / 1e6:.1f} MB"
+        rows = [(name, f"[{len(self)} {self.record['arrays'][name][1]}]") for name in self.keys]
+        state = [] if self.record["whole"] else ["not whole: collect was interrupted"]
+        return show.Summary(title, [*state, ", ".join(self.keys)], ("point", "shape"), rows)
+
+
+def open_collection(folder: str | PathLike[str]) -> Collection:
+    """The activations that `collect` wrote to a folder, mapped into memory.
+
+    Raises FileNotFoundError for a folder without them, ValueError for a damaged record.
+
+    >>> import minitx, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = minitx.collect("tiny-gpt2", ["A dog", "A cat"], ["z"], folder)
+    ...     collection = minitx.open_collection(folder)
+    ...     collection["z", 3].shape, collection.documents.tolist()
+    ((6, 128), [0, 0, 0, 1, 1, 1])
+    """
+    return Collection(folder)
+
+
+def header(dtype, shape):
+    """The bytes that a .npy file begins with: as many for any number of rows."""
+    file = io.BytesIO()
+    description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, description)
+    return file.getvalue()
+
+
+def shape_of(n, width):
+    """The shape of n rows; a width of 0 stands for numbers."""
+    return (n, width) if width else (n,)
+
+
+def row_bytes(dtype, width):
+    """Bytes of one row."""
+    return np.dtype(dtype).itemsize * max(width, 1)
+
+
+RIGHT = {  # what a record has, and whether it is of the right kind
+    "format": lambda x: x == FORMAT,
+    "model": lambda x: isinstance(x, str),
+    "layers": lambda x: type(x) is int,
+    "arrays": lambda x: isinstance(x, dict) and {*OWN} < {*x},
+    "documents": lambda x: type(x) is int and x >= 0,
+    "tokens": lambda x: type(x) is int and x >= 0,
+    "sha256": lambda x: isinstance(x, str),
+    "whole": lambda x: isinstance(x, bool),
+}
+
+
+def read_record(folder):
+    """The record in a folder. Raises ValueError where it, or a file that it names, is damaged."""
+    path = folder / RECORD
+    record = read_json(path)
+    for name, is_right in RIGHT.items():
+        if not is_right(record.get(name)):
+            raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+    n = record["tokens"]
+    for name, kind in record["arrays"].items():
+        file = folder / f"{name}.npy"
+        needed = n * row_bytes(*kind) and n * row_bytes(*kind) + len(header(kind[0], (n,)))
+        size = file.stat().st_size if file.is_file() else 0
+        if size < needed:
+            text = f"{file} has {size} bytes"
+            raise ValueError(f"{text}; expected {needed} or more, for {n} tokens")
+    return record
