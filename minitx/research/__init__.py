@@ -1,8 +1,8 @@
 """What a researcher does every week: steer, probe, collect activations, look up examples."""
 
-from .collect import collect
 from .collection import Collection, open_collection
 from .probe import Probe, fit_probe
+from .shards import collect
 from .steering import SteeringVector, steer, steering_vector
 
 __all__ = [

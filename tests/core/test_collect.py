@@ -1,4 +1,4 @@
-"""Activations of a corpus on disk: those of single runs, the same bytes after any kill, refusals."""
+"""Activations of a corpus on disk: those of runs, the same bytes after any kill, refusals."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import rooms
 import tiny
 
 import minitx
-from minitx.research import collect as writing
+from minitx.research import shards as writing
 
 KEEP = "resid_post", ("z", 1), ("post", 0)
 KILLED = """
@@ -21,7 +21,7 @@ import os, signal, sys
 import numpy as np
 import tiny
 import minitx
-from minitx.research import collect as writing
+from minitx.research import shards as writing
 
 model, rows = tiny.load("gpt2-causal"), np.load(sys.argv[2])
 writing.SHARD = 6000
