@@ -36,6 +36,8 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.text.Tokenizer",
         "minitx.images.Preprocessor",
         "minitx.research.collection.Collection",
+        "minitx.research.examples.Examples",
+        "minitx.research.examples.Example",
         "minitx.research.steering.SteeringVector",
         "minitx.research.steering.Effect",
     ),

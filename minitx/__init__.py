@@ -26,7 +26,15 @@ from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
-from .research import Probe, collect, fit_probe, open_collection, steer, steering_vector
+from .research import (
+    Probe,
+    collect,
+    fit_probe,
+    open_collection,
+    steer,
+    steering_vector,
+    top_examples,
+)
 from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
@@ -67,6 +75,7 @@ __all__ = [
     "steer",
     "steering_vector",
     "sweep",
+    "top_examples",
     "train",
 ]
 __version__ = "1.0.0"

@@ -1,6 +1,7 @@
 """What a researcher does every week: steer, probe, collect activations, look up examples."""
 
 from .collection import Collection, open_collection
+from .examples import top_examples
 from .probe import Probe, fit_probe
 from .shards import collect
 from .steering import SteeringVector, steer, steering_vector
@@ -14,4 +15,5 @@ __all__ = [
     "open_collection",
     "steer",
     "steering_vector",
+    "top_examples",
 ]

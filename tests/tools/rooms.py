@@ -44,6 +44,7 @@ ON_CALL = {
     ("minitx.inputs", "minitx"),  # a model's name is loaded
     ("minitx.inputs", "minitx.arrays"),  # is it a Model?
     ("minitx.points", "minitx.names"),  # another library's name of a point
+    ("minitx.research.examples", "minitx.analysis.texts.corpus"),
     ("minitx.research.labelled", "minitx.analysis.maths.logistic"),
     ("minitx.research.probe", "minitx.analysis.maths.logistic"),
     ("minitx.testing", "minitx.analysis.parity.compare"),
