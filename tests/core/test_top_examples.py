@@ -8,6 +8,12 @@ import minitx
 from minitx.research import examples as module
 
 GOOD, LONG = 7, 9
+CASES = [  # point, feature, the numbers of a trace
+    (("post", 1), 3, lambda x: x["post", 1][0, :, 3]),
+    (("z", 1), 1, lambda x: np.linalg.norm(x["z", 1][0, 1], axis=1)),
+    (("z", 1), (1, 2), lambda x: x["z", 1][0, 1, :, 2]),
+    (("k", 0), (0, 1), lambda x: x["k", 0][0, 0, :, 1]),
+]
 
 
 def planted(at_first=0.0):
@@ -88,14 +94,8 @@ def test_neurons_heads_and_directions_of_every_single_stack(variant):
     rows = [*tiny.ids(model, 3, 5)]
     traces = [minitx.run(model, row, [("post", 1), ("z", 1), ("k", 0)]) for row in rows]
     direction = np.random.default_rng(0).standard_normal(model.config.d_mlp)
-    expected = [
-        (("post", 1), 3, lambda x: x["post", 1][0, :, 3]),
-        (("z", 1), 1, lambda x: np.linalg.norm(x["z", 1][0, 1], axis=1)),
-        (("z", 1), (1, 2), lambda x: x["z", 1][0, 1, :, 2]),
-        (("k", 0), (0, 1), lambda x: x["k", 0][0, 0, :, 1]),
-        (("post", 1), direction, lambda x: x["post", 1][0] @ direction),
-    ]
-    for point, feature, values in expected:
+    along = ("post", 1), direction, lambda x: x["post", 1][0] @ direction
+    for point, feature, values in [*CASES, along]:
         examples = minitx.top_examples(model, rows, point, feature, n=3)
         largest = sorted((values(trace).max() for trace in traces), reverse=True)
         assert np.abs(examples.values - largest).max() < 1e-12
