@@ -7,8 +7,8 @@ unexport PYTHONDONTWRITEBYTECODE  # tests start processes: each would compile al
 report: .venv/ready
 	$(BIN)/minitx report $(MODEL) --out report
 
-test: .venv/ready
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: .venv/ready  ## ARGS=--release: as before a release, which lacks no translation
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-fast: .venv/ready  ## the core and the maths, under a minute
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/core tests/maths

@@ -20,6 +20,17 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser):
+    """What holds for a release alone is tried where it is asked for."""
+    parser.addoption("--release", action="store_true", help="also tests of a release: translations")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out tests of a release."""
+    if not config.getoption("--release"):
+        items[:] = [item for item in items if not item.get_closest_marker("release")]
+
+
 def pytest_collection_finish():
     """What is there when the tests begin stays: no search for garbage goes through it again."""
     gc.collect()

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import gettext
 import shlex
 
 from ..machine import language
@@ -41,16 +40,15 @@ class Parser(argparse.ArgumentParser):
 def in_language(tongue):
     """Context in which texts are in this language, with those of argparse.
 
-    argparse asks gettext's own domain and the language that LANGUAGE names.
+    argparse asks gettext, which reads no .po file; the catalogue has its texts with the others.
     """
-    before = gettext.textdomain()
-    gettext.bindtextdomain(language.DOMAIN, language.FOLDER)
-    gettext.textdomain(language.DOMAIN)
+    before = argparse._, argparse.ngettext
+    argparse._, argparse.ngettext = translated, language.plural
     try:
-        with language.using(tongue), language.environment("LANGUAGE", tongue):
+        with language.using(tongue):
             yield
     finally:
-        gettext.textdomain(before)
+        argparse._, argparse.ngettext = before
 
 
 def of_language(parser):

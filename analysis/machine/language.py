@@ -1,4 +1,4 @@
-"""The language of texts that people read: English, or a gettext catalogue in analysis/locale/.
+"""The language of texts that people read: English, or that of a .po file in analysis/locale/.
 
 The text itself is the key: `translated("glossary")` is "用語集" in Japanese, and "glossary" where
 there is no translation. The language is the environment's MINITX_LANG, which processes that a run
@@ -9,10 +9,11 @@ Order: the language, texts, templates with counts, labels, HTML.
 
 import contextlib
 import functools
-import gettext
 import os
 import re
 from pathlib import Path
+
+from .catalogue import Catalogue
 
 FOLDER = Path(__file__).parents[1] / "locale"
 DOMAIN = "minitx"
@@ -73,10 +74,15 @@ def environment(name, value):
 
 @functools.cache
 def catalogue(language):
-    """The translations of a language, read from its .mo file when first asked for."""
+    """The translations of a language, read when first asked for; of English none."""
     if language == LANGUAGES[0]:
-        return gettext.NullTranslations()
-    return gettext.translation(DOMAIN, FOLDER, [language])
+        return Catalogue()
+    return Catalogue(path_of(language).read_text(encoding="utf-8"))
+
+
+def path_of(language):
+    """The file of a language's translations."""
+    return FOLDER / language / "LC_MESSAGES" / f"{DOMAIN}.po"
 
 
 def translated(text):
@@ -86,7 +92,7 @@ def translated(text):
     ...     translated("Glossary"), translated("no such text")
     ('用語集', 'no such text')
     """
-    return catalogue(current()).gettext(text) if text else text  # "" is the catalogue's own entry
+    return catalogue(current()).translation(text)
 
 
 def filled(template, **values):
@@ -104,8 +110,12 @@ def count(n, noun):
     >>> count(2, "document")
     '2 documents'
     """
-    forms = f"{{n}} {noun}", f"{{n}} {noun}s"
-    return catalogue(current()).ngettext(*forms, n).format(n=n)
+    return plural(f"{{n}} {noun}", f"{{n}} {noun}s", n).format(n=n)
+
+
+def plural(single, several, n):
+    """The one of two texts that goes with a number, in the current language."""
+    return catalogue(current()).plural(single, several, n)
 
 
 def label(text):

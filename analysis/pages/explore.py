@@ -551,10 +551,10 @@ def translations(program):
 
     Those with fields, {0}, and with numbers, #, are all taken: a program does not hold their keys.
     """
-    known = getattr(language.catalogue(language.current()), "_catalog", {})
-    texts = [text for text in known if isinstance(text, str) and 0 < len(text) < SHORT]
+    catalogue = language.catalogue(language.current())
+    texts = [text for text in catalogue.known if len(text) < SHORT]
     said = [text for text in texts if f'"{text}"' in program or PLACES.search(text)]
-    return {text: known[text] for text in said}
+    return {text: catalogue.translation(text) for text in said}
 
 
 def as_script(value):

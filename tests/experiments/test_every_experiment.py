@@ -94,6 +94,7 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
         assert not too_small(figure)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", registry.EXPERIMENTS)
 @pytest.mark.parametrize("kind", ["bundled", "causal"])
 def test_every_figure_is_in_japanese(name, kind, outcomes):

@@ -32,6 +32,7 @@ def measured(name, **options):
     return registry.OF_PICTURES[name].run(planted(), **options)
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", registry.OF_PICTURES)
 def test_every_figure_of_pictures_is_in_japanese(name):
     experiment = registry.OF_PICTURES[name]

@@ -120,6 +120,7 @@ def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
         assert readers.get(side, "attention") in text
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["attribute", "circuit", "patch", "shapes"])
 def test_figures_of_both_sides_are_in_japanese(bart, name):
     experiment = analysis.EXPERIMENTS[name]

@@ -39,6 +39,7 @@ print(json.dumps(printed))
 # command -> a word that it prints
 COMMANDS = {
     "--version": "minitx",
+    "list --lang ja": "同梱モデル",
     "run predict tiny-bert --out out": "predict.svg",
     "trace tiny-gpt2 Hello --keep q": "queries",
     "explore tiny-bert Hello --out out": "explore.html",

@@ -281,7 +281,7 @@ def test_a_random_model_has_no_story(causal):
 def test_the_story_is_told_in_the_readers_language(monkeypatch):
     with language.using("ja"):
         texts = lines(monkeypatch, RESULTS)
-    assert "位置" in texts["lags"] and "heads" not in "".join(texts.values())
+    assert "位置" in texts["lags"]
 
 
 def test_a_model_of_pictures_is_asked_the_questions_of_pictures():

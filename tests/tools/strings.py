@@ -1,10 +1,11 @@
 """Every text that a reader of commands, reports and pages meets, as an entry of the catalogues.
 
 `python tests/tools/strings.py` writes analysis/locale/LANGUAGE/LC_MESSAGES/minitx.po, in which
-translations that are there stay, and the .mo beside it that is read (needs Babel, which Sphinx
-brings). tests/house/test_strings.py compares them. A text that is not given to `translated`, to
-`count` or to the page's `say` by itself belongs to the experiments, to the parser of the commands,
-to a figure, or is in one of TABLES.
+translations that are there stay (needs Babel, which Sphinx brings), and says how many are missing;
+with --count it says that alone. A text without a translation is shown in English; only a release
+lacks none (tests marked `release`). A text that is not given to `translated`, to `count` or to the
+page's `say` by itself belongs to the experiments, to the parser of the commands, to a figure, or is
+in one of TABLES.
 
 Order: what experiments declare, calls in Python, figures, JavaScript, HTML, the catalogue.
 """
@@ -420,25 +421,18 @@ def every():
     return plurals
 
 
-def path_of(tongue, ending):
-    """The file of a language's catalogue."""
-    return language.FOLDER / tongue / "LC_MESSAGES" / f"{language.DOMAIN}{ending}"
-
-
 def lacking(tongue):
     """The texts that a language's catalogue does not translate."""
     language.catalogue.cache_clear()
-    catalogue = language.catalogue(tongue)
-    known = {key if isinstance(key, str) else key[0] for key in catalogue._catalog}
-    return [text for text in every() if text not in known]
+    return [text for text in every() if text not in language.catalogue(tongue).known]
 
 
 def write(tongue):
     """Write a language's catalogue with every text, keeping its translations."""
-    from babel.messages import mofile, pofile
+    from babel.messages import pofile
     from babel.messages.catalog import Catalog
 
-    path = path_of(tongue, ".po")
+    path = language.path_of(tongue)
     path.parent.mkdir(parents=True, exist_ok=True)
     before = Catalog(locale=tongue)
     if path.exists():
@@ -450,11 +444,10 @@ def write(tongue):
         new.add((text, plural) if plural else text, old.string if old else None)
     with path.open("wb") as file:
         pofile.write_po(file, new, width=100, omit_header=False, no_location=True)
-    with path_of(tongue, ".mo").open("wb") as file:
-        mofile.write_mo(file, new)
 
 
 if __name__ == "__main__":
     for tongue in language.LANGUAGES[1:]:
-        write(tongue)
+        if sys.argv[1:] != ["--count"]:
+            write(tongue)
         print(tongue, f"{len(every())} texts, {len(lacking(tongue))} without a translation")
