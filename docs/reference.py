@@ -38,6 +38,8 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.research.collection.Collection",
         "minitx.research.examples.Examples",
         "minitx.research.examples.Example",
+        "minitx.research.sae.SparseAutoencoder",
+        "minitx.research.sae.Reconstruction",
         "minitx.research.steering.SteeringVector",
         "minitx.research.steering.Effect",
     ),

@@ -1,0 +1,190 @@
+"""Sparse autoencoders as SAELens writes them: features of a point, and what they leave out.
+
+    h = (x - b_dec) W_enc + b_enc,   f = act(h),   x' = f W_dec + b_dec
+
+standard: relu(h). jumprelu: relu(h) where h > threshold (Rajamanoharan et al. 2024). topk: relu of
+the k largest (Gao et al. 2024). gated: relu of h with W_enc exp(r_mag) and b_mag, where h with
+b_gate is above 0. D numbers of the point, F features.
+
+Order: the autoencoder, `load_sae`, how well it reconstructs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from .. import show
+from ..points import Key
+from .sae_files import Settings, read_sae
+from .sae_kinds import ENCODERS, NORMS, top_k
+
+EPS = 1e-5  # of SAELens's layer_norm
+
+
+class Reconstruction(NamedTuple):
+    """How well features stand for x: `.explained` beside `.null`, `.l0`, `.dead`.
+
+    explained: share of the variance. null: that of random unit vectors, as many and as many active
+    in each row, with one scale fitted. l0: mean number of active features. dead: share of the
+    features that are never active on these rows.
+    """
+
+    explained: float
+    null: float
+    l0: float
+    dead: float
+
+
+@dataclass(frozen=True, repr=False)
+class SparseAutoencoder(show.Shown):
+    """A sparse autoencoder: `.encode(x)` [... F], `.decode(f)` [... D], `.edits({feature: scale})`.
+
+    `.point` is what it reads, `.architecture` its kind, `.arrays` its arrays by SAELens's names.
+    """
+
+    settings: Settings
+    arrays: dict[str, np.ndarray]
+
+    @property
+    def architecture(self) -> str:
+        """standard, gated, jumprelu or topk."""
+        return self.settings.architecture
+
+    @property
+    def point(self) -> Key:
+        """The point that it was trained on. Raises ValueError where the file does not say it."""
+        return self.settings.point()
+
+    def encode(self, x: ArrayLike) -> np.ndarray:
+        """x [... D] -> features [... F]; heads stand side by side, as `collect` writes them."""
+        x, _, _ = self._normed(x)
+        if self.settings.apply_b_dec_to_input:
+            x = x - self.arrays["b_dec"]
+        return ENCODERS[self.architecture](x, self.arrays, self.settings)
+
+    def decode(self, f: ArrayLike, x: ArrayLike | None = None) -> np.ndarray:
+        """Features [... F] -> their sum [... D]; x: what they are of, if its norm is taken off.
+
+        Raises ValueError where x is needed.
+        """
+        y = self._written(np.asarray(f)) + self.arrays["b_dec"]
+        if x is None:
+            if self.settings.normalize != "none":
+                text = f"the input is normalized ({self.settings.normalize})"
+                raise ValueError(f"{text}: expected decode(f, x), with the x that they are of")
+            return y
+        _, mean, scale = self._normed(x)
+        return y * scale + mean
+
+    def reconstruct(self, x: ArrayLike) -> np.ndarray:
+        """decode(encode(x)): [... D]."""
+        return self.decode(self.encode(x), x)
+
+    def edits(self, scales: Mapping[int, float]) -> dict[Key, object]:
+        """Edits that multiply features, and leave all that the dictionary does not explain.
+
+        scales: {feature: scale}; 0 takes a feature out, 1 changes nothing. For `run`, `generate`
+        and others. Raises ValueError for a feature that it does not have.
+        """
+        F = len(self.arrays["W_dec"])
+        for feature in scales:
+            if not isinstance(feature, int | np.integer) or not 0 <= feature < F:
+                raise ValueError(f"feature {feature!r:.80} is none of 0 to {F - 1}")
+        own = [*scales]
+        change = np.array([scales[feature] for feature in own]) - 1
+
+        def edit(x):
+            by_token = x
+            if x.ndim == 4:  # heads stand side by side
+                by_token = x.swapaxes(1, 2).reshape(len(x), x.shape[2], -1)
+            _, _, scale = self._normed(by_token)
+            f = np.zeros((*by_token.shape[:2], F), by_token.dtype)
+            f[..., own] = self.encode(by_token)[..., own] * change
+            added = self._written(f) * scale
+            if x.ndim == 4:
+                n_texts, H, T, d = x.shape
+                added = added.reshape(n_texts, T, H, d).swapaxes(1, 2)
+            return (x + added).astype(x.dtype)
+
+        return {self.point: edit}
+
+    def measure(self, x: ArrayLike, seed: int = 0) -> Reconstruction:
+        """How well it reconstructs x [N D], beside random unit vectors."""
+        x = np.asarray(x, np.float64)
+        f = self.encode(x)
+        active = f > 0
+        l0 = float(active.sum(axis=-1).mean())
+        by_chance = at_random(x, f.shape[-1], round(l0), seed)
+        null = explained(x, by_chance)
+        dead = float(1 - active.reshape(-1, f.shape[-1]).any(axis=0).mean())
+        return Reconstruction(explained(x, self.decode(f, x)), null, l0, dead)
+
+    def _written(self, f):
+        if self.settings.rescale:
+            f = f / np.linalg.norm(self.arrays["W_dec"], axis=1)
+        return f @ self.arrays["W_dec"]
+
+    def _normed(self, x):
+        """x as it is encoded, and the mean and scale that were taken off."""
+        x = np.asarray(x)
+        D = len(self.arrays["b_dec"])
+        if not x.ndim or x.shape[-1] != D:
+            raise ValueError(f"x is {list(x.shape)}; expected [... {D}]")
+        mean, scale = NORMS[self.settings.normalize](x)
+        if self.settings.is_centred:
+            mean = x.mean(axis=-1, keepdims=True)
+        eps = EPS if self.settings.normalize == "layer_norm" else 0.0
+        return (x - mean) / (scale + eps), mean, scale
+
+    def _summary(self):
+        F, D = self.arrays["W_dec"].shape
+        title = f"Sparse autoencoder ({self.architecture}): {F} features of {D} numbers"
+        rows = [("point", self.settings.hook_name or "not stated")]
+        rows += [("normalized", self.settings.normalize)]
+        lines = [f"{name}: {value}" for name, value in rows]
+        return show.Summary(title, lines, ("what", "value"), rows)
+
+
+def load_sae(folder: str | PathLike[str], dtype: DTypeLike = "float32") -> SparseAutoencoder:
+    """A sparse autoencoder from a folder with cfg.json and sae_weights.safetensors (SAELens).
+
+    Raises FileNotFoundError or ValueError that names what is missing, what is not read, or an
+    architecture that is not standard, gated, jumprelu or topk.
+
+    >>> import json, minitx, numpy as np, tempfile
+    >>> from pathlib import Path
+    >>> from safetensors.numpy import save_file
+    >>> cfg = {"architecture": "standard", "d_in": 2, "d_sae": 4}
+    >>> W = np.array([[1, -1, 0, 0], [0, 0, 1, -1]], np.float32)
+    >>> arrays = {"W_enc": W, "W_dec": W.T.copy(), "b_enc": 0 * W[0], "b_dec": 0 * W[:, 0]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "cfg.json").write_text(json.dumps(cfg))
+    ...     save_file(arrays, Path(folder, "sae_weights.safetensors"))
+    ...     sae = minitx.load_sae(folder)
+    >>> sae.encode([[3.0, -2.0]]), sae.reconstruct([[3.0, -2.0]])
+    (array([[3., 0., 0., 2.]]), array([[ 3., -2.]]))
+    """
+    return SparseAutoencoder(*read_sae(folder, dtype))
+
+
+def explained(x, y):  # [... D], [... D] -> share of the variance
+    """1 less the squared error over the squared distance from the mean."""
+    x = x.reshape(-1, x.shape[-1])
+    left = x - y.reshape(x.shape)
+    spread = x - x.mean(axis=0)
+    return float(1 - (left * left).sum() / (spread * spread).sum())
+
+
+def at_random(x, F, k, seed):
+    """x from the k of F random unit vectors along which it is largest; one scale is fitted."""
+    D = x.shape[-1]
+    W = np.random.default_rng(seed).standard_normal((F, D))
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    mean = x.reshape(-1, D).mean(axis=0)
+    y = top_k((x - mean) @ W.T, k) @ W
+    scale = (y * (x - mean)).sum() / max((y * y).sum(), 1e-300)
+    return mean + scale * y

@@ -1,0 +1,61 @@
+"""What the kinds of sparse autoencoders compute: encoders of x [... D], and norms of their input."""
+
+import numpy as np
+
+
+def relu(h):
+    """The part above 0."""
+    return np.maximum(h, 0)
+
+
+def top_k(h, k):
+    """relu of the k largest of the last axis, 0 elsewhere."""
+    if k == 0:
+        return np.zeros_like(h)
+    largest = np.argpartition(h, -k, axis=-1)[..., -k:]
+    f = np.zeros_like(h)
+    np.put_along_axis(f, largest, relu(np.take_along_axis(h, largest, -1)), -1)
+    return f
+
+
+def _standard(x, w, settings):
+    return relu(x @ w["W_enc"] + w["b_enc"])
+
+
+def _jumprelu(x, w, settings):
+    h = x @ w["W_enc"] + w["b_enc"]
+    return relu(h) * (h > w["threshold"])
+
+
+def _topk(x, w, settings):
+    h = x @ w["W_enc"] + w["b_enc"]
+    if settings.rescale:
+        h = h * np.linalg.norm(w["W_dec"], axis=1)
+    return top_k(h, settings.k)
+
+
+def _gated(x, w, settings):
+    h = x @ w["W_enc"]
+    magnitude = relu(h * np.exp(w["r_mag"]) + w["b_mag"])
+    return magnitude * (h + w["b_gate"] > 0)
+
+
+ENCODERS = {"standard": _standard, "jumprelu": _jumprelu, "topk": _topk, "gated": _gated}
+
+
+def _no_norm(x):
+    one = np.ones_like(x[..., :1])
+    return 0 * one, one
+
+
+def _layer_norm(x):
+    return x.mean(axis=-1, keepdims=True), x.std(axis=-1, keepdims=True, ddof=1)  # as torch's
+
+
+def _constant_norm(x):
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return 0 * length, length / x.shape[-1] ** 0.5
+
+
+# settings -> (mean, scale) that are taken off x
+NORMS = {"none": _no_norm, "layer_norm": _layer_norm, "constant_norm_rescale": _constant_norm}

@@ -1,0 +1,231 @@
+"""Sparse autoencoders: SAELens's formulas written out, planted dictionaries, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny
+from safetensors.numpy import save_file
+
+import minitx
+
+D, F, K = 12, 30, 3
+GATED = "b_gate", "r_mag", "b_mag"
+KINDS = {"standard": ("b_enc",), "topk": ("b_enc",), "jumprelu": ("b_enc", "threshold")}
+KINDS |= {"gated": GATED}
+
+
+def made(folder, architecture="standard", change=None, d_in=D, **cfg):
+    """A folder with random arrays, after change(dict), and its settings."""
+    rng = np.random.default_rng(0)
+    shapes = {"W_enc": (d_in, F), "W_dec": (F, d_in), "b_dec": d_in}
+    shapes |= dict.fromkeys(KINDS.get(architecture, ("b_enc",)), F)
+    arrays = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    if change:
+        change(arrays)
+    folder.mkdir(exist_ok=True)
+    save_file(arrays, folder / "sae_weights.safetensors")
+    settings = {"architecture": architecture, "d_in": d_in, "d_sae": F}
+    if architecture == "topk":
+        settings["k"] = K
+    (folder / "cfg.json").write_text(json.dumps(settings | cfg))
+    return folder, arrays
+
+
+def features(x, w, architecture):
+    """f of each row, feature by feature."""
+    f = np.zeros((len(x), F))
+    for n, j in np.ndindex(f.shape):
+        row = x[n] - w["b_dec"]
+        h = sum(row[i] * w["W_enc"][i, j] for i in range(D))
+        if architecture == "gated":
+            is_open = h + w["b_gate"][j] > 0
+            f[n, j] = is_open * max(h * np.exp(w["r_mag"][j]) + w["b_mag"][j], 0)
+            continue
+        h += w["b_enc"][j]
+        f[n, j] = max(h, 0) if h > w.get("threshold", np.full(F, -np.inf))[j] else 0
+    if architecture == "topk":
+        f[f < np.sort(f, axis=1)[:, [-K]]] = 0
+    return f
+
+
+@pytest.mark.parametrize("architecture", KINDS)
+def test_features_are_those_of_the_formulas(architecture, tmp_path):
+    folder, w = made(tmp_path / "sae", architecture)
+    sae = minitx.load_sae(folder, dtype="float64")
+    x = np.random.default_rng(1).standard_normal((7, D))
+    f = features(x, w, architecture)
+    assert 0 < (f > 0).sum() < f.size
+    assert np.abs(sae.encode(x) - f).max() < 1e-13
+    y = sae.decode(f)
+    assert np.abs(y - (f @ w["W_dec"] + w["b_dec"])).max() < 1e-13
+    assert np.array_equal(sae.encode(x.reshape(7, 1, D))[:, 0], sae.encode(x))
+    assert sae.architecture == architecture and f"({architecture}): 30 features" in repr(sae)
+
+
+def test_settings_that_change_the_numbers(tmp_path):
+    x = np.random.default_rng(1).standard_normal((7, D)) + 3
+    folder, w = made(tmp_path / "plain")
+    plain = minitx.load_sae(folder, "float64")
+
+    def loaded(**cfg):
+        architecture = cfg.pop("architecture", "standard")
+        return minitx.load_sae(made(tmp_path / "sae", architecture, **cfg)[0], "float64")
+
+    bare = loaded(apply_b_dec_to_input=False)
+    assert np.abs(bare.encode(x) - plain.encode(x + w["b_dec"])).max() < 1e-13
+    mean, std = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True, ddof=1)
+    normed = loaded(normalize_activations="layer_norm")
+    f = plain.encode((x - mean) / (std + 1e-5))
+    assert np.abs(normed.encode(x) - f).max() < 1e-12
+    assert np.abs(normed.decode(f, x) - (plain.decode(f) * std + mean)).max() < 1e-12
+    with pytest.raises(ValueError, match=r"normalized \(layer_norm\): expected decode\(f, x\)"):
+        normed.decode(f)
+    length = np.linalg.norm(x, axis=1, keepdims=True) / np.sqrt(D)
+    rescaled = loaded(normalize_activations="constant_norm_rescale")
+    assert np.abs(rescaled.encode(x) - plain.encode(x / length)).max() < 1e-13
+    f = rescaled.encode(x)
+    assert np.abs(rescaled.reconstruct(x) - plain.decode(f) * length).max() < 1e-12
+    centred = loaded(model_from_pretrained_kwargs={"center_writing_weights": True})
+    assert np.abs(centred.encode(x) - plain.encode(x - mean)).max() < 1e-13
+
+
+def test_decoder_norms_rescale_what_is_among_the_largest(tmp_path):
+    def uneven(arrays):
+        arrays["W_dec"] *= np.linspace(0.1, 3, F)[:, None]
+
+    folder, w = made(tmp_path / "sae", "topk", uneven, rescale_acts_by_decoder_norm=True)
+    sae = minitx.load_sae(folder, "float64")
+    x = np.random.default_rng(1).standard_normal((7, D))
+    norms = np.linalg.norm(w["W_dec"], axis=1)
+    h = np.maximum(((x - w["b_dec"]) @ w["W_enc"] + w["b_enc"]) * norms, 0)
+    h[h < np.sort(h, axis=1)[:, [-K]]] = 0
+    assert np.abs(sae.encode(x) - h).max() < 1e-12
+    y = h @ (w["W_dec"] / norms[:, None]) + w["b_dec"]
+    assert np.abs(sae.reconstruct(x) - y).max() < 1e-12
+
+
+def test_a_planted_dictionary_reconstructs_and_random_vectors_do_not(tmp_path):
+    """Rows are sums of few of D orthogonal directions and their negatives: nothing is left over."""
+    rng = np.random.default_rng(2)
+    Q = np.linalg.qr(rng.standard_normal((D, D)))[0]
+
+    def planted(arrays):
+        directions = np.concatenate([Q, -Q, np.zeros((F - 2 * D, D))])
+        arrays["W_dec"][:], arrays["W_enc"][:] = directions, directions.T
+        arrays["b_enc"][:] = arrays["b_dec"][:] = 0
+
+    sae = minitx.load_sae(made(tmp_path / "sae", change=planted)[0], "float64")
+    f = np.zeros((500, F))
+    for row in f:
+        own = rng.choice(D, 3, replace=False) + D * rng.integers(0, 2, 3)
+        row[own] = rng.uniform(1, 2, 3)
+    x = f @ sae.arrays["W_dec"]
+    assert np.abs(sae.encode(x) * (f > 0) - f).max() < 1e-13
+    measured = sae.measure(x * (1 + 1e-3))
+    assert measured.explained > 1 - 1e-12 and measured.null < 0.8
+    jump = made(tmp_path / "jump", "jumprelu", lambda w: (planted(w), w["threshold"].fill(0.5)))
+    measured = minitx.load_sae(jump[0], "float64").measure(x)
+    assert measured.l0 == 3 and measured.dead == (F - 2 * D) / F
+    assert measured.explained > 1 - 1e-12 and measured.null < 0.8
+    noise = rng.standard_normal((500, D))
+    random = minitx.load_sae(made(tmp_path / "random", "topk")[0], "float64").measure(noise)
+    assert random.explained < random.null  # a dictionary that nobody trained
+
+
+@pytest.mark.parametrize("variant", ["gpt2-causal", "llama-grouped", "bert-masked"])
+def test_edits_change_what_a_feature_writes_and_nothing_else(variant, tmp_path):
+    model = tiny.load(variant)
+    width = model.config.d_model
+    for name, point in {"resid_post": "resid_post", "attn.hook_z": "z"}.items():
+        if point == "z":
+            width = model.config.n_heads * model.config.d_head
+        hook = f"blocks.1.hook_{name}" if point != "z" else f"blocks.1.{name}"
+        folder, w = made(tmp_path / point, d_in=width, hook_name=hook, reshape_activations="hook_z")
+        sae = minitx.load_sae(folder, "float64")
+        ids = tiny.ids(model, 2, 5)
+        key = point, 1
+        assert sae.point == key
+        x = minitx.run(model, ids, key)[key]
+        flat = x if x.ndim == 3 else x.swapaxes(1, 2).reshape(2, 5, -1)
+        f = sae.encode(flat)
+        i = int(f.max(axis=(0, 1)).argmax())
+        edited = minitx.run(model, ids, key, sae.edits({i: 0.0}))[key]
+        edited = edited if x.ndim == 3 else edited.swapaxes(1, 2).reshape(2, 5, -1)
+        expected = flat - f[..., [i]] * w["W_dec"][i]
+        assert np.abs(edited - expected).max() < 1e-12 and (f[..., i] > 0).any()
+        same = minitx.run(model, ids, key, sae.edits({i: 1.0, 0: 1}))[key]
+        assert np.array_equal(same, x)
+
+
+def test_examples_of_a_feature(tmp_path):
+    model = tiny.load("gpt2-causal")
+    sae = minitx.load_sae(made(tmp_path / "sae", d_in=model.config.d_model)[0], "float64")
+    rows = tiny.ids(model, 4, 5)
+    at = "resid_post", 0
+    found = minitx.top_examples(model, rows, at, lambda x: sae.encode(x)[:, 3], n=2)
+    x = minitx.run(model, rows, at)[at]
+    largest = np.sort(sae.encode(x)[..., 3].max(axis=1))[::-1][:2]
+    assert np.abs(found.values - largest).max() < 1e-12
+
+
+def test_files_from_before_version_6_and_after(tmp_path):
+    """hook_point and activation_fn_kwargs; metadata; scaling factors that are all 1."""
+    old = {"hook_point": "blocks.3.hook_resid_pre", "activation_fn_str": "topk", "k": None}
+    old |= {"activation_fn_kwargs": {"k": 5}, "normalize_activations": "none"}
+    sae = minitx.load_sae(
+        made(tmp_path / "a", "topk", k=5, **{k: v for k, v in old.items() if k != "k"})[0]
+    )
+    assert sae.point == ("resid_pre", 3) and sae.settings.k == 5
+
+    def ones(arrays):
+        arrays["scaling_factor"] = np.ones(F)
+
+    new = {"metadata": {"hook_name": "blocks.2.hook_mlp_out", "sae_lens_version": "6.1.0"}}
+    sae = minitx.load_sae(made(tmp_path / "b", change=ones, **new)[0])
+    assert sae.point == ("mlp_out", 2) and sae.arrays["W_enc"].dtype == np.float32
+    with pytest.raises(ValueError, match="names no hook"):
+        minitx.load_sae(made(tmp_path / "c")[0]).edits({0: 1})
+
+
+REFUSED = [
+    ({"architecture": "matryoshka_batchtopk"}, "architecture is 'matryoshka_batchtopk'"),
+    ({"surprise": 1}, "keys that are not read here: surprise"),
+    ({"finetuning_scaling_factor": True}, "finetuning_scaling_factor is True"),
+    ({"hook_head_index": 3}, "hook_head_index is 3"),
+    ({"normalize_activations": "expected_average_only_in"}, "normalize_activations is 'expected"),
+    ({"normalize_activations": True}, "normalize_activations is True"),
+    ({"activation_fn": "tanh-relu"}, "activation_fn is 'tanh-relu' in architecture 'standard'"),
+    ({"rescale_acts_by_decoder_norm": True}, "is computed in topk alone"),
+    ({"model_from_pretrained_kwargs": {"fold_ln": True}}, "changes the model by fold_ln"),
+    ({"d_in": 5}, r"W_enc is \[5, 30\]|W_dec is|W_enc is"),
+    ({"d_sae": 7}, r"W_enc is \[12, 30\]; expected \[12, 7\]"),
+]
+
+
+@pytest.mark.parametrize("cfg, match", REFUSED)
+def test_what_would_be_computed_otherwise_is_refused(cfg, match, tmp_path):
+    folder, _ = made(tmp_path / "sae")
+    settings = json.loads((folder / "cfg.json").read_text())
+    (folder / "cfg.json").write_text(json.dumps(settings | cfg))
+    with pytest.raises(ValueError, match=match):
+        minitx.load_sae(folder)
+
+
+def test_tensors_and_files_that_are_missing_or_too_many(tmp_path):
+    with pytest.raises(ValueError, match="lacks b_enc, and has also none"):
+        minitx.load_sae(made(tmp_path / "a", change=lambda w: w.pop("b_enc"))[0])
+    with pytest.raises(ValueError, match="lacks none, and has also W_skip"):
+        minitx.load_sae(made(tmp_path / "b", change=lambda w: w.update(W_skip=np.ones(3)))[0])
+    with pytest.raises(ValueError, match="k is 99; expected a number from 1 to d_sae"):
+        minitx.load_sae(made(tmp_path / "c", "topk", k=99)[0])
+    (tmp_path / "c" / "sae_weights.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no sae_weights.safetensors in .*there: cfg.json"):
+        minitx.load_sae(tmp_path / "c")
+    with pytest.raises(FileNotFoundError, match=r"no cfg.json in "):
+        minitx.load_sae(tmp_path / "nothing")
+    sae = minitx.load_sae(made(tmp_path / "d", hook_name="blocks.0.hook_resid_post")[0])
+    with pytest.raises(ValueError, match=r"x is \[3\]; expected \[... 12\]"):
+        sae.encode(np.zeros(3))
+    with pytest.raises(ValueError, match="feature 30 is none of 0 to 29"):
+        sae.edits({30: 0})
