@@ -118,15 +118,16 @@ class SparseAutoencoder(show.Shown):
         f = self.encode(x)
         active = f > 0
         l0 = float(active.sum(axis=-1).mean())
-        by_chance = at_random(x, f.shape[-1], round(l0), seed)
-        null = explained(x, by_chance)
-        dead = float(1 - active.reshape(-1, f.shape[-1]).any(axis=0).mean())
-        return Reconstruction(explained(x, self.decode(f, x)), null, l0, dead)
+        null = explained(x, at_random(x, f.shape[-1], round(l0), seed))
+        is_dead = ~active.reshape(-1, f.shape[-1]).any(axis=0)
+        share = explained(x, self.decode(f, x))
+        return Reconstruction(share, null, l0, float(is_dead.mean()))
 
     def _written(self, f):
+        W_dec = self.arrays["W_dec"]
         if self.settings.rescale:
-            f = f / np.linalg.norm(self.arrays["W_dec"], axis=1)
-        return f @ self.arrays["W_dec"]
+            f = f / np.linalg.norm(W_dec, axis=1)
+        return f @ W_dec
 
     def _normed(self, x):
         """x as it is encoded, and the mean and scale that were taken off."""
@@ -143,8 +144,8 @@ class SparseAutoencoder(show.Shown):
     def _summary(self):
         F, D = self.arrays["W_dec"].shape
         title = f"Sparse autoencoder ({self.architecture}): {F} features of {D} numbers"
-        rows = [("point", self.settings.hook_name or "not stated")]
-        rows += [("normalized", self.settings.normalize)]
+        hook = self.settings.hook_name or "not stated"
+        rows = [("point", hook), ("normalized", self.settings.normalize)]
         lines = [f"{name}: {value}" for name, value in rows]
         return show.Summary(title, lines, ("what", "value"), rows)
 
@@ -185,6 +186,7 @@ def at_random(x, F, k, seed):
     W = np.random.default_rng(seed).standard_normal((F, D))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     mean = x.reshape(-1, D).mean(axis=0)
-    y = top_k((x - mean) @ W.T, k) @ W
-    scale = (y * (x - mean)).sum() / max((y * y).sum(), 1e-300)
+    centred = x - mean
+    y = top_k(centred @ W.T, k) @ W
+    scale = (y * centred).sum() / max((y * y).sum(), 1e-300)
     return mean + scale * y

@@ -71,8 +71,8 @@ def read_sae(folder, dtype):
     folder = Path(folder)
     cfg = read_json(folder / CONFIG)
     for name in ("meta", "metadata"):
-        if isinstance(own := cfg.get(name), dict):
-            cfg = own | cfg
+        own = cfg.get(name)
+        cfg = {**(own if isinstance(own, dict) else {}), **cfg}
     cfg = {RENAMED.get(name, name): value for name, value in cfg.items()}
     if not (folder / WEIGHTS).is_file():
         names = listing(path.name for path in folder.iterdir())
@@ -144,9 +144,8 @@ def read_arrays(path, architecture, cfg, dtype):
     missing = [name for name in axes if name not in tensors]
     unread = [name for name in tensors if name not in axes]
     if missing or unread:
-        text = (
-            f"{path} lacks {listing(missing) or 'nothing'} and has {listing(unread) or 'no other'}"
-        )
+        lacks, other = listing(missing) or "none", listing(unread) or "none"
+        text = f"{path}: tensors missing: {lacks}; not read: {other}"
         raise ValueError(f"{text}; expected the tensors of {architecture!r}: {listing(axes)}")
     sizes = {"D": cfg.get("d_in"), "F": cfg.get("d_sae")}
     for name, letters in axes.items():

@@ -1,4 +1,4 @@
-"""What the kinds of sparse autoencoders compute: encoders of x [... D], and norms of their input."""
+"""Kinds of sparse autoencoders: their encoders of x [... D], and norms of their input."""
 
 import numpy as np
 
@@ -13,8 +13,9 @@ def top_k(h, k):
     if k == 0:
         return np.zeros_like(h)
     largest = np.argpartition(h, -k, axis=-1)[..., -k:]
+    values = np.take_along_axis(h, largest, -1)
     f = np.zeros_like(h)
-    np.put_along_axis(f, largest, relu(np.take_along_axis(h, largest, -1)), -1)
+    np.put_along_axis(f, largest, relu(values), -1)
     return f
 
 
@@ -40,16 +41,23 @@ def _gated(x, w, settings):
     return magnitude * (h + w["b_gate"] > 0)
 
 
-ENCODERS = {"standard": _standard, "jumprelu": _jumprelu, "topk": _topk, "gated": _gated}
+ENCODERS = {
+    "standard": _standard,
+    "jumprelu": _jumprelu,
+    "topk": _topk,
+    "gated": _gated,
+}
 
 
 def _no_norm(x):
-    one = np.ones_like(x[..., :1])
-    return 0 * one, one
+    scale = np.ones_like(x[..., :1])
+    return 0 * scale, scale
 
 
 def _layer_norm(x):
-    return x.mean(axis=-1, keepdims=True), x.std(axis=-1, keepdims=True, ddof=1)  # as torch's
+    mean = x.mean(axis=-1, keepdims=True)
+    deviation = x.std(axis=-1, keepdims=True, ddof=1)  # as torch's
+    return mean, deviation
 
 
 def _constant_norm(x):
@@ -58,4 +66,8 @@ def _constant_norm(x):
 
 
 # settings -> (mean, scale) that are taken off x
-NORMS = {"none": _no_norm, "layer_norm": _layer_norm, "constant_norm_rescale": _constant_norm}
+NORMS = {
+    "none": _no_norm,
+    "layer_norm": _layer_norm,
+    "constant_norm_rescale": _constant_norm,
+}
