@@ -18,9 +18,11 @@ import numpy as np
 
 from .cache import Cache
 from .constraints import log_softmax, until
+from .hooks import identity
 from .inputs import source_arguments
 from .masks import Keys
-from .model import forward, logits
+from .model import forward
+from .steps import next_logits
 
 LARGEST = 600  # a logarithm: float64 ends at 709
 NEVER = -1e9  # score of the beams that are not begun: at first all would be the same
@@ -73,22 +75,24 @@ class Candidates(NamedTuple):
     parents: np.ndarray  # [B 2K]: the beam that each goes on from
 
 
-def best_beam(model, prompts, n, stop, allowed, width):  # -> [B n], fewer if all end early
+def best_beam(
+    model, prompts, n, stop, allowed, width, hook=identity
+):  # -> [B n], fewer if all end early
     """New tokens of each row's best beam."""
-    new = search(model, prompts, n, stop, allowed, width).done[:, 0]
+    new = search(model, prompts, n, stop, allowed, width, hook).done[:, 0]
     return new[:, : max(len(until(stop, row)) for row in new)]
 
 
-def search(model, prompts, n, stop, allowed, width):
+def search(model, prompts, n, stop, allowed, width, hook=identity):
     """The Beams of each prompt after n new tokens, or as soon as no text can get better.
 
     prompts: as prompts.py gives them; n: at least 1; allowed: Constraints; width: a Width.
     """
     B, K = len(prompts.batch.tokens), width.num_beams
-    cache, x = read_prompts_once(model, prompts, K)
+    cache, x = read_prompts_once(model, prompts, K, hook)
     beams = first_beams(B, K, n, stop)
     for i in range(n):
-        y = logits(model, x)[:, 0]
+        y = next_logits(model, x, hook)
         new = beams.tokens.reshape(B * K, i)
         logp = allowed.apply(new, log_softmax(y))  # [BK V]
         candidates = best_candidates(beams, logp)
@@ -101,20 +105,20 @@ def search(model, prompts, n, stop, allowed, width):
         first_rows = K * np.arange(B)[:, None]  # where the beams of each text begin
         cache.take(np.ravel(first_rows + parents))
         newest = beams.tokens[..., -1]
-        x = forward(model, newest.reshape(B * K, 1), cache=cache)
+        x = forward(model, newest.reshape(B * K, 1), cache=cache, hook=hook)
     return beams
 
 
-def read_prompts_once(model, prompts, K):
-    """A cache with K rows for each text, and its last stream [BK 1 D]."""
+def read_prompts_once(model, prompts, K, hook):
+    """A cache with K rows for each text, and its last stream [BK T D]."""
     batch, cache = prompts.batch, Cache()
     given = source_arguments(prompts.source)
-    x = forward(model, batch.tokens, valid=batch.valid, cache=cache, **given)
+    x = forward(model, batch.tokens, valid=batch.valid, cache=cache, hook=hook, **given)
     rows = np.repeat(np.arange(len(x)), K)
     cache.take(rows)
     if cache.source is not None:
         cache.source = source_rows(cache.source, rows)
-    return cache, x[rows, -1:]
+    return cache, x[rows]
 
 
 def source_rows(source, rows):

@@ -1,5 +1,6 @@
 """Continue texts with a language model, token after token over a cache."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -11,10 +12,13 @@ from .arrays import Model
 from .beams import Width, best_beam
 from .cache import Cache
 from .constraints import constraints
+from .edits import Edit
 from .inputs import Ids, Texts, as_model, source_arguments
-from .model import forward, logits
+from .model import forward
+from .points import Key
 from .prompts import check_generates, check_room, check_stop, read_prompts
 from .sampling import Sampling, generator
+from .steps import Steps, next_logits, read_rest
 
 
 def generate(
@@ -22,6 +26,8 @@ def generate(
     prompt: Texts | Ids | None = None,
     n: int = 20,
     *,
+    edits: Mapping[Any, Edit] | None = None,
+    keep: Key | Sequence[Key] | None = None,
     source: Texts | Ids | None = None,
     source_valid: ArrayLike | None = None,
     valid: ArrayLike | None = None,
@@ -37,12 +43,19 @@ def generate(
     no_repeat_ngram_size: int | None = None,
     min_new_tokens: int | None = None,
     ignore_settings: bool = False,
-) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts
+) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts; with keep a Trace, too
     """The prompt followed by up to n new tokens, as ids.
 
     model: a Model, or its name, which is then loaded at each call.
     prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
     different lengths -> one array of ids for each prompt, without padding.
+    edits: as for `run`, in every pass; a function sees the tokens of one pass: first the prompt
+    [B T ...], padding included, then one new token [B 1 ...], whose scores and pattern have the
+    keys so far [B H 1 S]; with beams the rows are num_beams for each text. A value is a function or
+    one number.
+    keep: names of points, as for `run` -> (ids, Trace) of all tokens, prompt and last new token
+    included; `.valid` is False on padding and after a text's end. With beams the best continuation
+    is read again, edited in the same way. None: ids alone.
     source: the input of an encoder-decoder, in the same forms; its prompt then defaults to the
     start token. The encoder runs once.
     valid: [B T] bool, False on padding, which must be on the left.
@@ -71,6 +84,13 @@ def generate(
     >>> ids = minitx.generate(model, "The dog", 6)
     >>> model.tokenizer.decode(ids)
     'The dogs, and the others'
+
+    The same without the last layer's MLP, and the stream of all tokens:
+
+    >>> edits = {("mlp_out", -1): 0}
+    >>> ids, trace = minitx.generate(model, "The dog", 6, edits=edits, keep="resid_post")
+    >>> model.tokenizer.decode(ids), trace["resid_post", -1].shape
+    ('The dogs, and others,', (1, 9, 128))
     """
     model = as_model(model)
     check_generates(model, ignore_settings)
@@ -81,28 +101,35 @@ def generate(
     draw = partial(sampling.draw, rng=generator(seed))
     check_stop(stop, model.config.n_vocab)
     prompts = read_prompts(model, prompt, valid, source, source_valid)
-    check_room(model, prompts.batch, n)
+    check_room(model, prompts.batch, n, reads_last=keep is not None)
+    steps, cache = Steps(model, keep, edits), Cache()
     if stop is None:
         stop = model.config.end_id
     own = repetition_penalty, no_repeat_ngram_size, min_new_tokens
     settings = model.config.generation.replaced(*own)
     allowed = constraints(settings, prompts.batch, n, stop)
     if num_beams == 1 or n == 0:
-        new = _continue(model, prompts, n, stop, allowed, draw)
+        new = _continue(model, prompts, n, stop, allowed, draw, cache, steps)
     else:
-        new = best_beam(model, prompts, n, stop, allowed, width)
-    return prompts.with_new(new, stop)
+        new = best_beam(model, prompts, n, stop, allowed, width, Steps(model, None, edits))
+    ids = prompts.with_new(new, stop)
+    if keep is None:
+        return ids
+    read_rest(model, prompts, new, cache, steps)
+    return ids, steps.trace(prompts, new, stop)
 
 
-def _continue(model, prompts, n, stop, allowed, draw):  # -> [B n], fewer if every row stops early
-    """New tokens: source and prompt in one pass, then one token a pass over the cache."""
+def _continue(model, prompts, n, stop, allowed, draw, cache, hook):  # -> [B n]
+    """New tokens: source and prompt in one pass, then one token a pass over the cache.
+
+    Fewer than n if every row stops early.
+    """
     tokens, valid = prompts.batch.tokens, prompts.batch.valid
     given = source_arguments(prompts.source)
-    cache, new, ended = Cache(), tokens[:, :0], np.zeros(len(tokens), bool)
+    new, ended = tokens[:, :0], np.zeros(len(tokens), bool)
     for _ in range(n):
-        x = forward(model, tokens, valid=valid, cache=cache, **given)
-        y = logits(model, x[:, -1:])  # [B 1 V]
-        token = draw(allowed.apply(new, y[:, 0]))
+        x = forward(model, tokens, valid=valid, cache=cache, hook=hook, **given)
+        token = draw(allowed.apply(new, next_logits(model, x, hook)))
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop

@@ -93,6 +93,7 @@ def forward(
     function of token numbers (q, k) -> bool. enc_mask, cross_mask: the same for an encoder, and
     for cross-attention.
     cache: a Cache that holds the tokens before these (causal models only), and the source.
+    hook: f(name, x), or f(name, x, layer=i) -> x or its replacement, at every point of the pass.
     start: a layer and the stream before it, if known; earlier layers are skipped.
     Raises ValueError for input that the model cannot take.
 
@@ -105,6 +106,19 @@ def forward(
     >>> alone = minitx.forward(model, batch.tokens[:1, :5])
     >>> x.shape, np.allclose(x[0, :5], alone[0], atol=1e-5)
     ((2, 7, 128), True)
+
+    One token at a time with a cache; a hook sees each point, here the attention of the last layer
+    to all tokens so far, and gives what stands for it:
+
+    >>> model, cache, rows = minitx.load("tiny-gpt2"), minitx.Cache(), []
+    >>> def hook(name, x, layer=None):
+    ...     if name == "pattern" and layer == 3:
+    ...         rows.append(x.shape)
+    ...     return x * 0.5 if name == "mlp_out" else x
+    >>> for token in model.tokenizer.encode("A dog"):
+    ...     x = minitx.forward(model, [token], cache=cache, hook=hook)
+    >>> rows
+    [(1, 4, 1, 1), (1, 4, 1, 2), (1, 4, 1, 3)]
     """
     check_runs(model, cache)
     cfg, w = model.config, model.weights

@@ -113,10 +113,13 @@ def check_stop(stop, n_vocab):
         )
 
 
-def check_room(model, batch, n):
+def check_room(model, batch, n, reads_last=False):
     """Raises ValueError if prompts, with n new tokens each, do not fit the model."""
     if not batch.valid[:, -1].all():
         raise ValueError("a row ends in padding; pad prompts on the left to continue them")
     longest, n_ctx = int(batch.valid.sum(axis=1).max()), model.config.n_ctx
-    if model.config.n_pos and longest + n - 1 > n_ctx:  # the last new token is not read
-        raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {n_ctx}")
+    n_read = longest + n - (not reads_last)  # the last new token is read for `keep` alone
+    if model.config.n_pos and n_read > n_ctx:
+        why = " and keep reads the last, too;" if reads_last else ""
+        text = f"{longest} tokens and {n} new ones;{why} this model reads at most {n_ctx}"
+        raise ValueError(text)

@@ -99,6 +99,7 @@ INSIDE = {
     "minitx.edits": 2,
     "minitx.trace": 2,
     "minitx.cost": 2,
+    "minitx.steps": 2,
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx.similarity": 2,
