@@ -27,9 +27,10 @@ from minitx import analysis, circuits
 from minitx.analysis import atlas
 from minitx.analysis.contract import registry, sides
 from minitx.analysis.maths import profiles
-from minitx.analysis.measures import mean_kernel
+from minitx.analysis.measures import losses, mean_kernel, scanning
 from minitx.analysis.pages import compare
 from minitx.analysis.pages import explore as explore_page
+from minitx.analysis.pages import scan as scan_page
 from minitx.analysis.parity import models as parity
 from minitx.analysis.parity import record
 from minitx.analysis.running import stream
@@ -128,6 +129,18 @@ def compared(model, texts):
     return {name: values[2]["change"] for name, values in measures.items()}
 
 
+def scanned(model, texts):
+    """One prompt from every side."""
+    text = "w1 w2 w3 w1 w2"
+    if model.config.task_head == "masked":
+        [mask] = model.tokenizer.pieces([losses.mask_token(model.tokenizer)])
+        text += f" {mask} w4"
+    scanned = scanning.scan(model, text)
+    attributed = analysis.run("attribute", model, prompt=text)
+    scan_page.page(model, "it", text, scanned, attributed)
+    return {"reached": scanned.reached, "added": scanned.added.integrated}
+
+
 def verified(model, texts):
     """A model beside itself."""
     text = "sample" if model.config.picture else formats.of(texts, is_ids=True)
@@ -146,6 +159,7 @@ COMMANDS = {
     "trace": trace,
     "atlas": draw_atlas,
     "logit attribution": attribute,
+    "scan": scanned,
     "compare": compared,
     "verify": verified,
     "record": recorded,

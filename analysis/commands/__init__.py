@@ -31,6 +31,7 @@ from . import (
     record,
     report,
     run,
+    scan,
     serve,
     toy,
     trace,
@@ -48,6 +49,7 @@ FIRST = (
 COMMANDS = (  # in the order of `minitx --help`
     listing,
     run,
+    scan,
     component,
     plan,
     report,

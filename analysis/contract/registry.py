@@ -47,6 +47,7 @@ decoder, where it takes a source by itself (sides.py).
 
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -289,10 +290,13 @@ def headline(experiment, result):
     return numbers.headline(experiment.numbers, result)
 
 
+PAPERS = re.compile("figure|section|EMNLP|AttentionViz")  # not a blog post, not slides
+
+
 def markdown():
-    """The README's table of experiments on published figures, and the names of all the others."""
+    """The README's table of experiments on papers' figures, and the names of all the others."""
     every = EXPERIMENTS.values()
-    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
-    others = ", ".join(f"`{e.name}`" for e in every if not e.figure)
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if PAPERS.match(e.figure)]
+    others = ", ".join(f"`{e.name}`" for e in every if not PAPERS.match(e.figure))
     line = textwrap.fill(f"Others (`minitx list`): {others}.", 120)
     return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])
