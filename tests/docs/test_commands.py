@@ -1,12 +1,14 @@
 """Every `minitx …` line of every document is run as it stands, on small models and files.
 
-Order: what stands for a document's words, what is not run and why, the lines, tests of the tables.
+A line stands in a block of code, or between backticks in the text. Order: the
+documents' lines, what stands for their words, what is not run and why, tests of lines and tables.
 """
 
 import json
+import re
+import shlex
 import shutil
 
-import documented
 import pytest
 import rooms
 
@@ -15,6 +17,57 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import published
+
+DOCUMENTS = "analysis", "weights", "minitx", "benchmarks", "tests", "lessons", "docs/pages"
+# what was measured on a day, in the words of that day; texts that models read
+OLD = "benchmarks/results", "analysis/texts"
+
+
+def documents():
+    """Every document that shows commands, by its path from the root: {name: text}."""
+    paths = [*rooms.ROOT.glob("*.md")]
+    for folder in DOCUMENTS:
+        paths += (rooms.ROOT / folder).rglob("*.md")
+    names = {path.relative_to(rooms.ROOT).as_posix(): path for path in sorted(paths)}
+    return {
+        name: path.read_text(encoding="utf-8")
+        for name, path in names.items()
+        if not name.startswith((*OLD, "CHANGELOG"))
+    }
+
+
+def in_blocks(text):
+    """The lines of a document's blocks of code, each whole where it goes on with a backslash."""
+    for block in re.findall(r"```.*?\n(.*?)```", text, re.S):
+        whole = re.sub(r"\\\n\s*", "", block)
+        yield from re.findall(r"^ *(?:- run: )?(minitx .*)", whole, re.M)
+
+
+def in_prose(text):
+    """What stands between backticks outside of the blocks, on one line or over two."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    for words in re.findall(r"`(minitx [^`]+)`", prose):
+        yield " ".join(words.split())
+
+
+def lines(texts):
+    """Every distinct line of {document: text}, with the documents that show it."""
+    shown = {}
+    for name, text in texts.items():
+        for line in (*in_blocks(text), *in_prose(text)):
+            shown.setdefault(without_shell(line), {})[name] = True
+    return {line: [*names] for line, names in shown.items()}
+
+
+def without_shell(line):
+    """A line without its comment, and without what a shell does with what it prints."""
+    return re.split(r"\s+(?:#|\||>|2>|&&)", line)[0]
+
+
+def split(line):
+    """The arguments of a line, as a shell splits it."""
+    return shlex.split(line)[1:]
+
 
 SENTENCE = "The dog ran after the cat."
 WORDS = {  # what a line may say -> what is there to run
@@ -107,12 +160,12 @@ NOT_RUN = {  # lines, or how they begin (…), that are only parsed -> why
     "minitx report deep-roberta": "the same; .ci/run makes it",
     "minitx report deep-roberta --out report": "the same",
 }
-LINES = documented.lines()
+LINES = lines(documents())
 
 
 def is_a_name(line):
     """Whether a line only names a command that has to be told more."""
-    words = documented.arguments(line)
+    words = split(line)
     return len(words) == 1 and words[0] not in ("list", "toy", "doctor", "lesson")
 
 
@@ -128,7 +181,7 @@ def stands_for(key, line):
 def arguments(line):
     """The arguments of a line with a model, a file or a small number for its words."""
     words = WORDS | OF_A_LINE.get(line, {})
-    return [words.get(word, word) for word in documented.arguments(line)]
+    return [words.get(word, word) for word in split(line)]
 
 
 def settled(argv):
@@ -202,7 +255,7 @@ def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_of_a_document_is_one_that_the_command_takes(line):
-    argv = documented.arguments(line) if line in NAMES else arguments(line)
+    argv = split(line) if line in NAMES else arguments(line)
     if line in NAMES or "--help" in argv:
         with pytest.raises(SystemExit):
             commands.parser().parse_args([argv[0], "--help"])
@@ -218,7 +271,7 @@ def test_what_is_not_run_is_named_once_and_still_shown():
 
 
 def test_what_stands_for_words_still_stands_for_some():
-    said = {word for line in LINES for word in documented.arguments(line)}
+    said = {word for line in LINES for word in split(line)}
     assert {*WORDS} <= said
     assert {*OF_A_LINE, *STATUS} <= {*LINES}
     assert {*SMALL, *FEWER} <= {word for line in LINES for word in arguments(line)}
@@ -226,7 +279,7 @@ def test_what_stands_for_words_still_stands_for_some():
     assert not [word for word in used if word.isupper() and len(word) > 1], "a word for nothing"
 
 
-def test_lines_are_those_that_a_reader_types(monkeypatch):
+def test_lines_are_those_that_a_reader_types():
     text = """```
 minitx list   # all
 - run: minitx verify A B --junit \\
@@ -235,9 +288,7 @@ minitx list   # all
 and `minitx run
 profiles MODEL`, but minitx toy
 """
-    monkeypatch.setattr(documented, "documents", lambda: {"a.md": text, "b.md": "`minitx list`"})
-    shown = documented.lines()
-    assert shown == {
+    assert lines({"a.md": text, "b.md": "`minitx list`"}) == {
         "minitx list": ["a.md", "b.md"],
         "minitx verify A B --junit x.xml": ["a.md"],
         "minitx run profiles MODEL": ["a.md"],
