@@ -655,3 +655,80 @@ def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, 
     (tmp_path / "positions.npz").write_bytes(before["positions.npz"][:99])  # cut short: run again
     assert cli.main(["run", *options, "--resume"]) == 0
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def of_kinds(folder, n=12):
+    """Two files with a text a line that differ in one word."""
+    folder.mkdir(exist_ok=True)
+    subjects = "girl boy dog man king cat woman bird bear fox queen child".split()
+    for word in ("happy", "sad"):
+        text = "".join(f"the {subject} was {word} .\n" for subject in subjects[:n])
+        (folder / f"{word}.txt").write_text(text)
+    return ["--towards", str(folder / "happy.txt"), "--away", str(folder / "sad.txt")]
+
+
+def test_steer_says_what_python_gives(tmp_path, capsys):
+    files = of_kinds(tmp_path)
+    asked = ["steer", "tiny-stories", "the dog was", *files, "--scale", "2", "--n", "5"]
+    assert cli.main([*asked, "--other", "stories"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    model = minitx.load("tiny-stories")
+    texts = [Path(name).read_text().splitlines() for name in files[1::2]]
+    kept = [[text for i, text in enumerate(side) if i % 4 != 3] for side in texts]
+    vector = minitx.steering_vector(model, *kept, layer=2)
+    row = minitx.generate(model, "the dog was", 5, edits=minitx.steer(vector, 2.0))
+    assert lines[1] == f"steered: {model.tokenizer.decode(row)}"
+    assert lines[0] != lines[1].replace("steered", "as it is")
+    assert f"{vector.share:.1%} of the stream" in lines[3] and f"{vector.null:.1%}" in lines[3]
+    effect = vector.effect(texts[0][3::4], 2.0)
+    assert f"not part of the vector: {effect.change:+.3f} nats a token" in lines[4]
+    assert lines[6].startswith("log-probability of other text, the price: ")
+
+
+def test_steer_refuses_in_one_line(tmp_path, capsys):
+    files = of_kinds(tmp_path)
+    assert "causal" in complaint(capsys, "steer", "tiny-bert", "the dog", *files)
+    few = of_kinds(tmp_path / "few", 1)
+    assert "has 1 texts; wanted two or more" in complaint(capsys, "steer", "tiny-gpt2", "a", *few)
+    asked = "steer", "tiny-gpt2", "the dog", *files, "--layer", "9"
+    assert "no point ('resid_pre', 9)" in complaint(capsys, *asked)
+
+
+def test_collect_writes_what_python_opens(tmp_path, capsys):
+    out = tmp_path / "c"
+    asked = ["collect", "tiny-gpt2", "--keep", "resid_post.L1,z", "--documents", "5"]
+    assert cli.main([*asked, "--tokens", "16", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    collection = minitx.open_collection(out)
+    n = len(collection)
+    assert f"5 documents, {n} tokens" in said and "MB in" in said and n <= 80
+    ids = collection.tokens[collection.documents == 4]
+    x = minitx.run("tiny-gpt2", ids, ("resid_post", 1))["resid_post", 1][0]
+    assert np.array_equal(collection["resid_post", 1][collection.documents == 4], x)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert cli.main([*asked, "--tokens", "16", "--out", str(out)]) == 0  # it is whole already
+    assert before == {path.name: path.read_bytes() for path in out.iterdir()}
+    capsys.readouterr()
+    asked = "collect", "tiny-bert", "--documents", "5", "--tokens", "16", "--out", str(out)
+    assert "was begun with another model" in complaint(capsys, *asked)
+    assert "reads pictures" in complaint(capsys, "collect", "tiny-vit")
+    assert "[B H T S]" in complaint(capsys, "collect", "tiny-gpt2", "--keep", "pattern")
+
+
+def test_examples_of_ids_and_of_a_column(tmp_path, capsys):
+    (tmp_path / "ids.txt").write_text("3 4 5 6\n7 8 9\n")
+    page = tmp_path / "page.html"
+    asked = ["examples", "tiny-gpt2", "--ids", str(tmp_path / "ids.txt"), "--n", "1"]
+    assert cli.main([*asked, "--point", "z.L1", "--feature", "1,2", "--out", str(page)]) == 0
+    said = capsys.readouterr().out
+    rows = [[3, 4, 5, 6], [7, 8, 9]]
+    examples = minitx.top_examples("tiny-gpt2", rows, ("z", 1), (1, 2), n=1)
+    assert said.startswith(repr(examples)) and "Texts drawn at random" in page.read_text()
+    (tmp_path / "t.csv").write_text("a,body\n1,The dog ran.\n2,She was sad.\n")
+    table = ["examples", "tiny-gpt2", "--text", str(tmp_path / "t.csv"), "--column", "body"]
+    assert cli.main([*table, "--feature", "3"]) == 0
+    assert "number 3 of ('post', 3): the largest in 2 texts" in capsys.readouterr().out
+    assert "--feature is '1,2,3'" in complaint(
+        capsys, "examples", "tiny-gpt2", "--feature", "1,2,3"
+    )
+    assert "encoder-decoder" in complaint(capsys, "examples", "tiny-bart")

@@ -102,6 +102,7 @@ OF_A_LINE = {  # the same, where one line means something else
     "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
+    "minitx steer MODEL TEXT --towards FILE --away FILE": {"MODEL": "tiny-gpt2"},
     "minitx patch MODEL --pairs FILE": {"MODEL": "tiny-gpt2", "FILE": "pairs.txt"},
     "minitx patch tiny-stories --pairs FILE": {"FILE": "pairs.txt"},
     "minitx explore MODEL SOURCE": {"MODEL": "tiny-bart", "SOURCE": "3 May 1912"},
@@ -141,6 +142,8 @@ SMALL = {  # flags that a command or an experiment gets where a line does not ha
     "train": {"--context": "16", "--batch": "2", "--steps": "2"},
     "forming": {"--documents": "8", "--shuffles": "9", "--every": "32"},
     "atlas": {"--sentences": "12"},
+    "collect": {"--documents": "4"},
+    "examples": {"--documents": "4"},
     "tune": {"--documents": "16", "--tokens": "32", "--batch": "2", "--steps": "2"},
     "toy": {"--sequences": "4"},
     "lesson": {"--notebook": "lesson.ipynb"},  # a page opens in a browser

@@ -1,0 +1,52 @@
+"""`minitx collect`: a corpus's activations in a folder of files that NumPy maps into memory."""
+
+import time
+
+import numpy as np
+
+import minitx
+from minitx.research.passes import reader
+from minitx.research.shards import points_of
+
+from ..machine import progress
+from ..machine.language import filled
+from . import documents, flags, inputs
+from .trace import point
+
+
+def declare(commands):
+    """Its flags."""
+    about = "write a corpus's activations to disk; an interrupted run goes on where it was"
+    command = flags.command(commands, "collect", run, about, "MODEL")
+    about = "points, joined by commas: resid_post,z.L3 (resid_post)"
+    command.add_argument("--keep", default="resid_post", metavar="POINTS", help=about)
+    documents.declare(command)
+    about = "folder for the arrays (out/MODEL-collect)"
+    command.add_argument("--out", help=about)
+
+
+PLANNED = "{n} documents, {tokens:,} tokens: {size:,.1f} MB in {folder}"
+WRITTEN = "{n} documents, {tokens:,} tokens in {seconds:.1f} s; minitx.open_collection({folder!r})"
+
+
+def run(arguments):
+    """minitx collect MODEL"""
+    begin = time.monotonic()
+    model = reader(inputs.load(arguments.model))
+    keep = points_of(model, [point(name) for name in arguments.keep.split(",")])
+    rows = documents.of(arguments, model)
+    folder = str(inputs.folder(arguments, "collect"))
+    n_tokens = sum(len(row) for row in rows)
+    size = n_tokens * minitx.cost(model, np.zeros(1, int), keep) / 1e6
+    n = {"n": len(rows), "tokens": n_tokens, "folder": folder}
+    print(filled(PLANNED, size=size, **n))
+    minitx.collect(model, shown(rows), keep, folder)
+    print(filled(WRITTEN, seconds=time.monotonic() - begin, **n))
+
+
+def shown(rows):
+    """The rows, with a line that says how far they are."""
+    with progress.Line("documents", len(rows)) as line:
+        for done, row in enumerate(rows):
+            line.update(done)
+            yield row
