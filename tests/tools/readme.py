@@ -143,17 +143,6 @@ def _is_asked_for(action):
     return bool(action.required and action.option_strings)
 
 
-def breaks():
-    """How many breaks the suite is shown to notice."""
-    from breaks import BREAKS, NOTHING
-
-    n = sum(entry.what != NOTHING for entry in BREAKS)
-    return (
-        f"{n} deliberate breaks of the code, in `breaks.txt` beside the tests that notice them. CI "
-        "tries those of the files that a change touches, and generated ones of its functions."
-    )
-
-
 def experiments():
     """Every experiment of the registry."""
     from minitx.analysis import experiments as _  # noqa: F401  (fills the registry)
@@ -210,7 +199,7 @@ def _beginning(card):
 PARTS = {
     part.__name__: part
     for part in (
-        *(points, surface, circuits, commands, breaks, experiments, checkpoints),
+        *(points, surface, circuits, commands, experiments, checkpoints),
         *(speed, heads, loads, refusals, families),
     )
 }
