@@ -153,7 +153,32 @@ def recorded(model, texts):
     return {"n": record.make(odd.folders()["llama-grouped"], texts.parent / "r.safetensors")[1]}
 
 
+def steered(model, texts):
+    """A direction between two kinds of texts, added to the stream."""
+    v = minitx.steering_vector(model, [[1, 2], [2, 3]], [[3, 1], [2, 1]], layer=0)
+    trace = minitx.run(model, [1, 2, 3], "resid_post", minitx.steer(v))
+    return {"share": v.share, "null": v.null, "stream": trace.stack("resid_post")}
+
+
+def probed(model, texts):
+    """A probe of the first layer's neurons, and examples of one of them."""
+    rows = [[i % 5 + 1, i % 3 + 1, i % 2 + 1] for i in range(16)]
+    probe = minitx.fit_probe(model, rows, [row[-1] for row in rows], at=("post", 0))
+    examples = minitx.top_examples(model, rows, ("post", 0), 0, n=2)
+    return {"direction": probe.direction, "values": examples.values, "null": examples.null}
+
+
+def collected(model, texts):
+    """The stream and the heads of a few texts on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        collection = minitx.collect(model, [[1, 2], [3, 1, 2]], ["resid_post", "z"], folder)
+        return {name: np.array(collection._mapped(name)) for name in collection.keys}
+
+
 COMMANDS = {
+    "steer": steered,
+    "probe and examples": probed,
+    "collect": collected,
     "explore": explore,
     "explore --attribution": partial(explore, attribution=True),
     "trace": trace,

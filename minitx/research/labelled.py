@@ -1,9 +1,27 @@
 """Labels of texts, or of their tokens, and which texts fit, choose a penalty, or are held out."""
 
+from os import PathLike
+
 import numpy as np
 
 HELD_OUT = 0.25  # share of the texts of each class
 LEAST = 4  # texts of each class: one is held out, one chooses the penalty
+
+
+def of_file(texts, labels):
+    """Texts and labels of a table's file, whose column `labels` names; lists as they are."""
+    if not isinstance(texts, str | PathLike):
+        return texts, labels
+    from ..analysis.texts import formats
+
+    if labels is not None and not isinstance(labels, str):
+        text = f"texts are the file {str(texts)!r:.80}"
+        raise ValueError(f"{text}; expected labels to be the name of its column")
+    records = [*formats.records(formats.of(texts, label=labels or ""))]
+    for record in records:
+        if not record.label:
+            raise ValueError(f"{record.where} has no label; expected one for each text")
+    return [record.text for record in records], [record.label for record in records]
 
 
 def read_labels(labels, n, token):

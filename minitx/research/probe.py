@@ -25,7 +25,7 @@ from ..files import one_line
 from ..inputs import Ids, Texts
 from ..points import Key
 from ..training.saved import write
-from .labelled import read_labels, split
+from .labelled import of_file, read_labels, split
 from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
 
 SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
@@ -139,8 +139,8 @@ class Probe(show.Shown):
 
 def fit_probe(
     model: Model | str | PathLike[str],
-    texts: Texts | Ids,
-    labels: Sequence[Any] | ArrayLike,
+    texts: Texts | Ids | PathLike[str],
+    labels: Sequence[Any] | ArrayLike | None,
     at: Key,
     token: str = "last",
     *,
@@ -149,7 +149,9 @@ def fit_probe(
     """A linear probe for labels of one's own, at one point of the model.
 
     texts: a list of texts, of pairs, or of rows of ids. labels: a word or whole number for each;
-    with token "each" also one for each token of each text, special tokens included.
+    with token "each" also one for each token of each text, special tokens included. Or texts is a
+    file, .csv, .jsonl or .parquet with a column `text`, and labels the name of its other column
+    (None: label).
     at: a point with one vector for each token, such as ("resid_post", 2), ("post", 0), ("z", 1) of
     all heads, or "embed", which tells what the words alone give.
     token: "last", "mean", or "each", whose rows are single tokens. seed: of split and shuffles.
@@ -166,6 +168,7 @@ def fit_probe(
     """
     model, pool = reader(model), choice("token", token, TOKENS)
     point = point_of(model, at)
+    texts, labels = of_file(texts, labels)
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
     classes, y, is_by_token = read_labels(labels, n, token)

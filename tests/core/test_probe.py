@@ -198,6 +198,25 @@ def test_what_does_not_fit_is_said(given, match):
         minitx.fit_probe(model, **given)
 
 
+def test_a_table_is_read_by_its_columns(tmp_path):
+    words = "dog cat man boy king bird bear girl".split()
+    texts = [f"The {word} was {mood}." for word in words for mood in ("sad", "glad")]
+    lines = [f"{text},{'low' if 'sad' in text else 'high'},{i}" for i, text in enumerate(texts)]
+    file = tmp_path / "t.csv"
+    file.write_text("text,mood,number\n" + "\n".join(lines) + "\n")
+    given = minitx.fit_probe("tiny-gpt2", texts, ["low", "high"] * 8, at=("resid_post", 1))
+    for name in (file, str(file)):
+        probe = minitx.fit_probe("tiny-gpt2", name, "mood", at=("resid_post", 1))
+        assert repr(probe) == repr(given) and probe.classes == ["high", "low"]
+    with pytest.raises(ValueError, match="no column 'humour'|humour"):
+        minitx.fit_probe("tiny-gpt2", file, "humour", at=("resid_post", 1))
+    with pytest.raises(ValueError, match="expected labels to be the name of its column"):
+        minitx.fit_probe("tiny-gpt2", file, [0, 1], at=("resid_post", 1))
+    file.write_text("text,mood\nA dog,\nA cat,low\n")
+    with pytest.raises(ValueError, match=r"t.csv.* has no label; expected one for each text"):
+        minitx.fit_probe("tiny-gpt2", file, "mood", at=("resid_post", 1))
+
+
 @pytest.mark.parametrize("variant", ["bart-causal", "images/vit-image"])
 def test_models_that_read_no_single_text_are_refused(variant):
     with pytest.raises(ValueError, match="encoder-decoder|reads pictures"):

@@ -46,6 +46,7 @@ ON_CALL = {
     ("minitx.points", "minitx.names"),  # another library's name of a point
     ("minitx.research.examples", "minitx.analysis.texts.corpus"),
     ("minitx.research.labelled", "minitx.analysis.maths.logistic"),
+    ("minitx.research.labelled", "minitx.analysis.texts.formats"),
     ("minitx.research.probe", "minitx.analysis.maths.logistic"),
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
