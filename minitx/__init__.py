@@ -22,7 +22,7 @@ from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
 from .images import Preprocessor as _Preprocessor
-from .in_memory import from_transformers
+from .in_memory import from_arrays, from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
@@ -64,6 +64,7 @@ __all__ = [
     "final_norm",
     "fit_probe",
     "forward",
+    "from_arrays",
     "from_transformers",
     "generate",
     "gradients",

@@ -1,24 +1,93 @@
-"""A model that Hugging Face transformers holds in memory -> a Model, without files in between.
+"""A model in memory, arrays or one of Hugging Face transformers -> a Model, without files between.
 
 Torch is not imported: tensors and settings are read through the methods that the objects have.
-Read downward: `from_transformers`, its settings, its tensors, its tokenizer.
+Read downward: `from_arrays`, `from_transformers`, its settings, its tensors, its tokenizer.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .arrays import Model
-from .checkpoint import check_dtype, model_of
+from .checkpoint import check_dtype, model_of, tell_unread
 from .families import from_hf
-from .files import one_line
+from .files import as_floats, one_line
 from .memory import keep_freed_memory
-from .text import Wrapped
+from .text import Tokenizer, Wrapped
+from .weights import states
 
 FLOATS = "torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"
+
+
+def from_arrays(
+    config: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    tokenizer: Any = None,
+    dtype: DTypeLike = "float32",
+    head: str | None = None,
+) -> Model:
+    """Model from settings and arrays in memory, which are read as a folder's files would be.
+
+    config: what its config.json would say. arrays: {name of a tensor: array}, as its safetensors
+    file would name them, of 16, 32 or 64 bits; they are copied. tokenizer: a
+    `tokenizers.Tokenizer`, a fast one of transformers, or another model's `.tokenizer`; without
+    one the model takes token ids. dtype, head: as for `load`. Warns of arrays that are not read.
+    Raises ValueError for what `load` rejects, and for values that are no arrays.
+
+    A model without the first head of its first layer:
+
+    >>> import json
+    >>> import minitx
+    >>> from safetensors.numpy import load_file
+    >>> folder = minitx.weights.find("tiny-gpt2")
+    >>> config = json.loads((folder / "config.json").read_text())
+    >>> arrays = load_file(folder / "model.safetensors")
+    >>> arrays["transformer.h.0.attn.c_proj.weight"][:32] = 0
+    >>> model = minitx.from_arrays(config, arrays, minitx.load("tiny-gpt2").tokenizer)
+    >>> trace = minitx.run(model, "A dog", keep="head_out")
+    >>> bool(trace["head_out", 0][:, 0].any()), bool(trace["head_out", 0][:, 1].any())
+    (False, True)
+    """
+    check_dtype(dtype)
+    for name, value in {"config": config, "arrays": arrays}.items():
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name} is a {type(value).__name__}; expected a dictionary")
+    states.check_not_quantized(Path("config"), states.stated_quantization(config))
+    keep_freed_memory()
+    tensors = {name: _Array(name, x) for name, x in arrays.items()}
+    states.check_tensors(Path("arrays"), {name: x.array.dtype for name, x in tensors.items()})
+    model = model_of(from_hf(dict(config)), tensors, dtype, head=head)
+    tell_unread(model, "arrays")
+    return _with_tokenizer(model, tokenizer)
+
+
+class _Array:
+    """One of the arrays; called with a dtype it gives a read-only copy."""
+
+    def __init__(self, name, array):
+        if not isinstance(array, np.ndarray):
+            given = type(array).__name__
+            raise ValueError(f"arrays[{name!r:.80}] is a {given}; expected a NumPy array")
+        self.name, self.array = name, array
+
+    def __call__(self, dtype):
+        given = self.array.dtype
+        if given.kind != "f" or given.itemsize > 8:
+            text = f"arrays[{self.name!r:.80}] holds {given}"
+            raise ValueError(f"{text}; expected float16, float32 or float64")
+        try:
+            with np.errstate(over="raise", invalid="ignore"):  # NaN stays NaN
+                array = as_floats(self.array, given.str, np.dtype(dtype)).copy()
+        except FloatingPointError:
+            text = f"arrays[{self.name!r:.80}] has numbers beyond {np.dtype(dtype)}"
+            raise ValueError(f"{text}, which dtype=float64 reads") from None
+        array.flags.writeable = False
+        return array
 
 
 def from_transformers(
@@ -51,10 +120,7 @@ def from_transformers(
     keep_freed_memory()
     config = from_hf(settings, generation)
     loaded = model_of(config, _tensors(model), dtype, head=head)
-    wrapped = None if tokenizer is None else Wrapped(_fast(tokenizer), config.model_type)
-    if loaded.encoder is None:
-        return replace(loaded, tokenizer=wrapped)
-    return replace(loaded, tokenizer=wrapped, encoder=replace(loaded.encoder, tokenizer=wrapped))
+    return _with_tokenizer(loaded, tokenizer)
 
 
 def _settings(model):
@@ -107,6 +173,18 @@ class _Tensor:
         array = np.array((tensor.double() if is_double else tensor.float()).numpy())
         array.flags.writeable = False
         return array
+
+
+def _with_tokenizer(model, tokenizer):
+    """The model with a tokenizer, in both stacks of an encoder-decoder; None: as it is."""
+    if tokenizer is None:
+        return model
+    if not isinstance(tokenizer, Tokenizer):
+        tokenizer = Wrapped(_fast(tokenizer), model.config.model_type)
+    encoder = model.encoder
+    if encoder is not None:
+        encoder = replace(encoder, tokenizer=tokenizer)
+    return replace(model, tokenizer=tokenizer, encoder=encoder)
 
 
 def _fast(tokenizer):
