@@ -2,6 +2,7 @@
 
 from .agreement import Agreement
 from .attribution import logit_attribution
+from .composing import composition
 from .detectors import detect_heads, in_context_score
 from .edges import Scored, attribute
 from .effects import Effects
@@ -20,6 +21,7 @@ __all__ = [
     "Scored",
     "Scores",
     "attribute",
+    "composition",
     "detect_heads",
     "find",
     "in_context_score",

@@ -4,7 +4,7 @@ import numpy as np
 
 
 class Scores(np.ndarray):
-    """An array of scores [L H] with its null, `.null` [L H].
+    """An array of scores [L H], or of pairs, with `.null`, what chance gives: [L H], or a number.
 
     >>> import numpy as np
     >>> from minitx.circuits import Scores
