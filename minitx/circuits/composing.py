@@ -69,7 +69,7 @@ def composition(
         for way in ways:
             pairs = all_pairs(writers, layers, way)
             largest[way].append(np.nanmax(pairs, initial=0.0))
-    results = {}
+    results: dict[str, Scores] = {}
     for way in ways:
         null = np.quantile(largest[way], QUANTILE)
         results[way] = Scores.beside(all_pairs(layers, layers, way), null)
