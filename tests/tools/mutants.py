@@ -81,9 +81,10 @@ def main(argv=None):
             pool.map(partial(report, trees, noticed, end, options.seconds / 3), entries)
         )
     keep(noticed)
-    print(f"{verdicts.count('ok')} of {len(verdicts)} came out as expected")
+    print(f"{verdicts.count('ok')} of {len(verdicts)} came out as expected", end=", ")
+    print(f"{verdicts.count('untried')} were untried at the end of the time")
     for entry, verdict in zip(entries, verdicts):
-        if verdict != "ok":
+        if verdict in {"BAD", "look"}:
             print(f"{verdict}: {entry.what}")
     sys.exit("BAD" in verdicts)
 
@@ -315,6 +316,8 @@ def report(trees, noticed, end, limit, entry):
     noticed: what a break is -> the test that noticed it the last time; gets the one of this time.
     end: of the time, of which a break has `limit` seconds; "untried" is what was not decided then.
     """
+    if end - time.monotonic() < SHORTEST:
+        return "untried"
     tree = trees.get()
     start = time.perf_counter()
     try:
