@@ -63,15 +63,15 @@ def labels(claims):
     return labelled
 
 
-def outcomes(name, model, given, texts, out, resume=False):
-    """Run what this model's rows need -> {label: Outcome or Failure}.
+def outcomes(name, model, given, texts, out, resume=False, claims=None):
+    """Run what this model's rows of these claims (None: all) need -> {label: Outcome or Failure}.
 
     given: options for the runs that need none of their own. texts: {name in TEXTS: file or folder};
     a run whose text is not among them is left out. A run with options of its own has a folder of
     its own in `out`, named by its label. Raises ValueError, before any work, for a text that is not
     what its name says.
     """
-    wanted = {need(claim): claim for claim in CLAIMS if concerns(claim, name, model)}
+    wanted = {need(claim): claim for claim in _all(claims) if concerns(claim, name, model)}
     for text, location in texts.items():
         check_text(text, location)
         if not any(x.text == text for x in wanted):
@@ -91,6 +91,11 @@ def outcomes(name, model, given, texts, out, resume=False):
         for _, outcome, _ in many.every(experiments, model, name, options, folder, resume):
             measured[stem] = outcome
     return measured
+
+
+def _all(claims):
+    """These claims; all that there are for None."""
+    return CLAIMS if claims is None else claims
 
 
 def concerns(claim, name, model):
@@ -222,10 +227,10 @@ def _verdict(claim, ours, null):
     return "pass" if passed else "fail", reason
 
 
-def rows(name, model, outcomes):
-    """Every claim, judged; outcomes: {label of a run: Outcome or Failure}."""
+def rows(name, model, outcomes, claims=None):
+    """Each claim, judged; outcomes: {label of a run: Outcome or Failure}."""
     labelled = labels(CLAIMS)
-    return [judged(claim, name, model, outcomes.get(labelled[need(claim)])) for claim in CLAIMS]
+    return [judged(x, name, model, outcomes.get(labelled[need(x)])) for x in _all(claims)]
 
 
 def tally(judgements):

@@ -82,7 +82,12 @@ def page(model, name, runs, rows, seconds, to_come=0):
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
     to_come: how many experiments are at work still.
     """
-    body = content(model, name, runs, rows, seconds, to_come)
+    body = parts.minus(content(model, name, runs, rows, seconds, to_come))
+    return document(name, f"{overview.contents(runs)}<main>{body}</main>", to_come)
+
+
+def document(name, body, to_come=0):
+    """An HTML document with the report's style and program; body: HTML with #answers in it."""
     return (
         f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
@@ -91,8 +96,7 @@ def page(model, name, runs, rows, seconds, to_come=0):
         f"{again(to_come)}"
         f"<style>{STYLE}</style></head><body>"
         f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
-        f"{overview.contents(runs)}<main>{parts.minus(body)}</main>"
-        f"<script>{PROGRAM}</script></body></html>\n"
+        f"{body}<script>{PROGRAM}</script></body></html>\n"
     )
 
 
@@ -204,16 +208,16 @@ def shape(name, cfg):
 
 def record(model, name, runs, rows):
     """What the page says, for JSON; arrays and settings are in the files of each experiment."""
-    answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
+    entries = {experiment.name: answered(experiment, outcome) for experiment, outcome, _ in runs}
     keys = "topic", "text", "experiment"
     lines = story.lines_of(model, runs)
     lines = [dict(zip(keys, (topic, story.plain(text), of))) for topic, text, of in lines]
     whole = {"format": results.FORMAT, "model": str(name), "facts": facts(model), "story": lines}
-    whole |= {"experiments": answered, "claims": rows}
+    whole |= {"experiments": entries, "claims": rows}
     return whole | {"files": ["index.html", "report.json"]}
 
 
-def _answered(experiment, outcome):
+def answered(experiment, outcome):
     """What one experiment gave: the same keys for a Failure, which says why there is nothing."""
     verdict, *answer = overview.answer_of(outcome)
     entry = {"question": translated(experiment.question), "verdict": verdict}

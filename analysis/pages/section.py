@@ -20,18 +20,21 @@ LONG = 3  # entries from which a list is a table
 ACROSS = 6  # entries, at most, that are its columns
 
 
-def section(experiment, name, outcome, seconds):
-    """The section of an Outcome or a Failure; name: the model as the user called it."""
+def section(experiment, name, outcome, seconds, title="", beside=""):
+    """The section of an Outcome or a Failure; name: the model as the user called it.
+
+    title: in place of the question. beside: HTML between the figure and what explains it.
+    """
     link = Linker()
     if isinstance(outcome, single.Failure):
-        body = ""
+        body = beside
     else:
-        body = _figure(experiment, outcome) + _notes(outcome)
+        body = _figure(experiment, outcome) + _notes(outcome) + beside
         body += _says(outcome.says, link) + _by_head(experiment, outcome)
         body += _numbers(_in_percent(experiment, outcome.headline), link)
         body += _reading(experiment, link)
     body = f"{_answer(experiment, outcome)}{body}{_making(experiment, name, outcome, seconds)}"
-    title = escape(translated(experiment.question))
+    title = escape(title or translated(experiment.question))
     return (
         f'<section class="experiment" id="{experiment.name}">{parts.whole(title, body)}</section>'
     )

@@ -64,14 +64,18 @@ def _unjudged(verdict, rows):
 def section(rows, name):
     """Tables of all rows; those that were not judged are folded."""
     command = f"<code>minitx published {escape(shlex.quote(name))}</code>"
-    judged = [_cells(row) for row in rows if row["verdict"] in JUDGED]
-    html = parts.table(TITLES, judged, "claims") if judged else ""
+    judged = [row for row in rows if row["verdict"] in JUDGED]
+    html = table(judged) if judged else ""
     for verdict, others in _others(rows).items():
-        folded = parts.table(TITLES, map(_cells, others), "claims")
-        html += parts.fold(_unjudged(verdict, others), folded)
+        html += parts.fold(_unjudged(verdict, others), table(others))
     html = f'<p class="soft">{translated(ABOUT)} {command}</p>{html}'
     title = translated("Published values beside this model")
     return f'<section id="published">{parts.whole(title, html)}</section>'
+
+
+def table(rows):
+    """One table of rows, judged or not."""
+    return parts.table(TITLES, map(_cells, rows), "claims")
 
 
 def _cells(row):

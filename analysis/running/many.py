@@ -145,6 +145,8 @@ def _state(outcome, note):
 
 def _options_of(experiment, options, model):
     """Those of the options that an experiment has, and a note where it takes more documents."""
+    with contextlib.suppress(registry.NotApplicable):  # which a run says by itself
+        experiment = registry.of_model(experiment, model)
     names = {sides.OPTION.name, *(option.name for option in experiment.options)}
     own = {name: value for name, value in options.items() if name in names}
     n, least = own.get("documents", 0), experiment.least_documents
