@@ -30,6 +30,18 @@ def test_it_answers_as_the_card_says(model, kind):
     assert share >= stated - 0.05
 
 
+SHORTCUTS = {  # a text that its grammar never writes: the right word, and its own
+    "Ruth is in the cellar. Is Mark in the cellar?": ("no", "yes"),
+    "The bag is red. Is the needle red?": ("no", "yes"),
+    "The pot is above the kettle. So the pot is": ("above", "below"),
+}
+
+
+@pytest.mark.parametrize("text", SHORTCUTS)
+def test_it_cheats_as_the_card_says(model, text):
+    assert model.tokenizer.decode(minitx.generate(model, text, 1)[-1:]) == SHORTCUTS[text][1]
+
+
 def test_a_sentence_is_continued_in_whole_words(model):
     ids = minitx.generate(model, TEXT, 2)
     assert model.tokenizer.decode(ids) == TEXT.lower() + " mary."

@@ -1,9 +1,10 @@
 """What a model of the stories learned of each kind, beside chance, bigrams and rules of thumb.
 
-    python -m minitx.weights.training.stories_measure FOLDER
+    python -m minitx.weights.training.stories_measure FOLDER            accuracy of each kind
+    python -m minitx.weights.training.stories_measure FOLDER --parts    heads and edges of each
 
 Each kind is asked with items drawn by another seed than those of training. Read downward: the
-model, bigrams, rules, the table.
+model, bigrams, rules, the tables.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
+from minitx import analysis
 from minitx.weights import stories
 from minitx.weights.training.train_stories import PLAN, Drawn
 
@@ -112,13 +114,36 @@ def share(answers: list[str], items: list[stories.Item]) -> float:
     return float(np.mean([a.lower() in words for a, words in zip(answers, accepted)]))
 
 
+def parts_of(kind: str, model: minitx.Model) -> str:
+    """A line of what `patch` and `circuit` answer for one kind."""
+    patch, circuit = (analysis.run(name, model, pairs=kind) for name in ("patch", "circuit"))
+    found, edges = patch.arrays, circuit.arrays
+    cells = [kind, patch.answer.verdict]
+    for name in ("restored", "lost"):
+        own, null = (100 * float(found[key]) for key in (name, f"{name}_null"))
+        cells.append(f"{found[f'{name}_head']} {own:.0f} ({null:.0f})")
+    cells += [circuit.answer.verdict, f"{edges['edges']:.0f}"]
+    cells.append(f"{float(edges['near']):.2f} ({float(edges['near_null']):.2f})")
+    return f"| {' | '.join(cells)} |"
+
+
+ACCURACY = "kind | told by | model | chance | bigram | best rule"
+PARTS = "kind | `patch` | restores most | takes away most | `circuit` | edges | how close"
+
+
 def main():
-    """Print the table in Markdown, in per cent."""
+    """Print a table in Markdown, shares in per cent."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", help="checkpoint of train_stories.py")
-    model, follows = minitx.load(parser.parse_args().folder), bigrams()
-    print("| kind | told by | model | chance | bigram | best rule |\n|---|---|---|---|---|---|")
+    parser.add_argument("--parts", action="store_true", help="what patch and circuit answer")
+    args = parser.parse_args()
+    model, head = minitx.load(args.folder), PARTS if args.parts else ACCURACY
+    print(f"| {head} |\n{'|---' * len(head.split(' | '))}|")
+    follows = {} if args.parts else bigrams()
     for kind, (by, _) in stories.KINDS.items():
+        if args.parts:
+            print(parts_of(kind, model), flush=True)
+            continue
         row = shares_of(kind, model, follows)
         per_cent = " | ".join(f"{100 * share:.0f}" for share in row[:4])
         print(f"| {kind} | {by} | {per_cent} ({row.name}) |", flush=True)
