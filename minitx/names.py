@@ -189,11 +189,14 @@ def point_of(name: str) -> Key:
     """The point, "embed" or ("q", 3), that another library's name stands for.
 
     name: a hook of TransformerLens, or a module of Hugging Face transformers, whose output is
-    meant. Raises ValueError for a name that has no point.
+    meant; a hook of a block without its number is the point alone, as of every layer. Raises
+    ValueError for a name that has no point.
 
     >>> from minitx.names import point_of
     >>> point_of("blocks.3.attn.hook_pattern"), point_of("hook_embed")
     (('pattern', 3), 'embed')
+    >>> point_of("attn.q.hook_out"), point_of("hook_in")
+    ('q', 'resid_pre')
     >>> point_of("bert.encoder.layer.3.attention.self.query")
     ('q', 3)
     """
@@ -204,6 +207,8 @@ def point_of(name: str) -> Key:
         point = HOOKS[hook]
         layer = [int(i) for i in re.findall(r"blocks\.(\d+)", name)]
         return (point, *layer) if layer and POINTS[point].per_layer else point
+    if f"blocks.N.{hook}" in HOOKS:
+        return HOOKS[f"blocks.N.{hook}"]
     _check_has_point(name)
     for module in MODULES:
         layer = layer_of(module, name)
