@@ -60,7 +60,7 @@ class Examples(show.Shown):
         return self._table(self.largest, self._title)
 
     def _table(self, examples, title):
-        rows = [(f"{x.value:.4g}", x.document, x.position, x.context) for x in examples]
+        rows = [(f"{x.value + 0.0:.4g}", x.document, x.position, x.context) for x in examples]
         lines = [self._beside(), *("  ".join(map(str, row)) for row in rows)]
         return show.Summary(title, lines, ("value", "document", "position", "context"), rows)
 
