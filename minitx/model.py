@@ -139,7 +139,7 @@ def forward(
         first, x = start or (0, embed(batch, rows, w, cfg, hook))
         place = places(model, numbers, keys, hook, positions, mask)
         for layer in model.layers[first:]:
-            layer_hook = partial(hook, layer=layer.index)
+            layer_hook = hook if hook is identity else partial(hook, layer=layer.index)
             x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
         x = final_norm(model, x, hook=hook)
     if cache is not None:
@@ -297,10 +297,10 @@ def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -
     del pattern  # the largest array of a pass
     z = hook("z", z)
     out = linear(join_heads(z), w.W_O, w.b_O)
-    if asks(hook, "head_out"):
+    if hook is not identity and asks(hook, "head_out"):
         heads = heads_out(z, w.W_O)
-        total = heads.sum(axis=1)
-        out += hook("head_out", heads).sum(axis=1) - total  # exactly 0 where nothing is changed
+        total = heads.sum(1)
+        out += hook("head_out", heads).sum(1) - total  # exactly 0 where nothing is changed
     return out
 
 
