@@ -117,11 +117,11 @@ def share(answers: list[str], items: list[stories.Item]) -> float:
 def parts_of(kind: str, model: minitx.Model) -> str:
     """A line of what `patch` and `circuit` answer for one kind."""
     patch, circuit = (analysis.run(name, model, pairs=kind) for name in ("patch", "circuit"))
-    found, edges = patch.arrays, circuit.arrays
+    arrays, edges = patch.arrays, circuit.arrays
     cells = [kind, patch.answer.verdict]
     for name in ("restored", "lost"):
-        own, null = (100 * float(found[key]) for key in (name, f"{name}_null"))
-        cells.append(f"{found[f'{name}_head']} {own:.0f} ({null:.0f})")
+        own, null = (100 * float(arrays[key]) for key in (name, f"{name}_null"))
+        cells.append(f"{arrays[f'{name}_head']} {own:.0f} ({null:.0f})")
     cells += [circuit.answer.verdict, f"{edges['edges']:.0f}"]
     cells.append(f"{float(edges['near']):.2f} ({float(edges['near_null']):.2f})")
     return f"| {' | '.join(cells)} |"
