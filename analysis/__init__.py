@@ -37,6 +37,7 @@ def run(
     /,
     *,
     client: Any = None,
+    progress: bool = False,
     **options: str | float | PathLike[str],
 ) -> Result:
     """Run an experiment on a model; in a notebook the Result displays itself.
@@ -44,6 +45,7 @@ def run(
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
     options: as for the command, such as `documents=20`; those not given have their defaults.
     client: of a Dask cluster whose workers measure the documents.
+    progress: a bar for each loop over documents, in notebooks, too.
     `side="encoder"`, "decoder" or "cross" selects the part of an encoder-decoder. If
     arrays of a Model differ from its files, the Result's settings name them under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
@@ -57,9 +59,11 @@ def run(
     ('yes', 89)
     """
     from . import experiments  # noqa: F401  (fills the list; with SciPy)
+    from .machine.progress import bars
     from .running import single
 
-    return single.run(experiment, model, options, client)
+    with bars(progress):
+        return single.run(experiment, model, options, client)
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one that there is

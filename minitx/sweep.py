@@ -1,14 +1,19 @@
 """Activation patching: which layer, at which token or in which head, carries what a text says."""
 
-from collections.abc import Callable
-from typing import SupportsFloat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, SupportsFloat
 
 import numpy as np
 
 from .arrays import Model
+from .edits import Edit, edits_by_point
+from .heads import read_tokens
 from .inputs import Ids, Texts, as_batch
-from .points import points
-from .trace import run
+from .model import Start, forward, logits
+from .points import expand, points
+from .progress import bar, step
+from .trace import Complete, Trace, run
 
 
 def sweep(
@@ -18,7 +23,8 @@ def sweep(
     measure: Callable[[np.ndarray], SupportsFloat],
     point: str = "resid_pre",
     *,
-    progress: Callable[[int, int], object] | None = None,
+    edits: Mapping[Any, Edit] | None = None,
+    progress: Callable[[int, int], object] | bool | None = None,
 ) -> np.ndarray:  # [L T] or [L H]
     """The measure on `text` when one activation at a time is patched in from a run of `source`.
 
@@ -27,7 +33,8 @@ def sweep(
     subtract the measure without a patch (Meng et al. 2022, figure 1).
     text, source: as for `run`, both with the same number of tokens.
     measure: f(logits) -> number; logits as `run` records them, [B T V].
-    progress: f(done, total), called after each of the L x T, or L x H, runs.
+    edits: as for `run`, of both texts' runs and, below each patch, of all the patched ones.
+    progress: True for a bar, or f(done, total), called after each of the L x T, or L x H, runs.
     Raises ValueError if the two texts or the point do not fit.
 
     >>> import minitx
@@ -41,27 +48,36 @@ def sweep(
     batch = as_batch(model, text)
     other = as_batch(model, source)
     _check(model, point, batch, other)
-    values = _run(model, other, point).stack(point)  # [L B T ...] or [L B H ...]
+    edits = dict(edits or {})
+    values = _run(model, other, point, edits).stack(point)  # [L B T ...] or [L B H ...]
+    streams = _run(model, batch, "resid_pre", edits)
     L, n = len(values), values.shape[2]
     results = np.empty((L, n))
-    for done, (layer, i) in enumerate(np.ndindex(L, n), start=1):
-        edits = {(point, layer): _patch(values[layer], i)}
-        trace = _run(model, batch, "logits", edits)
-        results[layer, i] = _number(measure(trace["logits"]))
-        if progress is not None:
-            progress(done, L * n)
+    with bar(progress is True, "patches", L * n):
+        for done, (layer, i) in enumerate(np.ndindex(L, n), start=1):
+            patched = edits | {(point, layer): _patch(values[layer], i)}
+            start = Start(layer, streams["resid_pre", layer]) if layer else None
+            results[layer, i] = _number(measure(_logits(model, batch, patched, start)))
+            step()
+            if callable(progress):
+                progress(done, L * n)
     return results
 
 
-def _run(model, batch, keep, edits=None):
-    return run(
-        model,
-        batch.tokens,
-        keep,
-        edits,
-        valid=batch.valid,
-        types=batch.types,
-    )
+def _run(model, batch, keep, edits):
+    return run(model, batch.tokens, keep, edits, valid=batch.valid, types=batch.types)
+
+
+def _logits(model, batch, edits, start):
+    """The logits of an edited run that begins at a layer; all before it is as without the patch."""
+    available = points(model, batch.types is not None)
+    edits = edits_by_point(edits, available, model)
+    trace = Trace(model, batch, None, expand(["logits"], available, model), edits)
+    with suppress(Complete):
+        options = {"valid": batch.valid, "types": batch.types}
+        x = forward(model, batch.tokens, **options, start=start, hook=trace)
+        logits(model, x, valid=read_tokens(model.config, batch, None), hook=trace)
+    return trace["logits"]
 
 
 def _patch(values, i):

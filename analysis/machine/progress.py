@@ -3,8 +3,10 @@
 A loop that will take LONG says so once, also where stderr is a file.
 """
 
+import contextlib
 import sys
 import time
+from contextvars import ContextVar
 
 from .language import filled, translated
 
@@ -17,8 +19,21 @@ WARNING = (
 )
 
 
+_bars = ContextVar("bars", default=False)
+
+
+@contextlib.contextmanager
+def bars(wanted):
+    """Context in which each loop has a bar of tqdm, in a notebook, too, if that is `wanted`."""
+    token = _bars.set(wanted)
+    try:
+        yield
+    finally:
+        _bars.reset(token)
+
+
 class Line:
-    """'documents 12/100, 8.1 a second, 11 s left'.
+    """'documents 12/100, 8.1 a second, 11 s left'; or a bar, where `bars` are wanted.
 
     before: how many an interrupted run has done; they do not count for the rate.
     """
@@ -29,9 +44,13 @@ class Line:
         self.before = before
         self.start = self.shown = time.monotonic()
         self.is_judged = False
+        self.bar = _bar(what, total, before) if _bars.get() else None
 
     def update(self, done):
         """Show that `done` are done, every SHOWN_EVERY seconds."""
+        if self.bar is not None:
+            self.bar.update(done - self.bar.n)
+            return
         now = time.monotonic()
         if done > self.before and now - self.shown > SHOWN_EVERY:
             self.shown = now
@@ -53,6 +72,14 @@ class Line:
 
     def __exit__(self, *error):
         show("")  # the line is gone before a message comes
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _bar(what, total, before):
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, initial=before, desc=translated(what))
 
 
 def describe(what, done, total, seconds):

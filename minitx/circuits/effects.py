@@ -22,6 +22,19 @@ class Patched(NamedTuple):
     null: np.ndarray  # [N ...]: patched from an unrelated pair; of R of them for each [N ... R]
 
 
+def check_into(into):
+    """Raise ValueError for directions that there are not."""
+    if into not in ("both", "corrupt", "clean"):
+        raise ValueError(f"into is {into!r}; wanted 'both', 'corrupt' or 'clean'")
+
+
+def without_gaps(*sides):
+    """Both directions as Patched, NaN where nothing was run."""
+    run = next(side for side in sides if side is not None)
+    missing = Patched(*(np.full_like(x, np.nan) for x in run))
+    return [missing if side is None else side for side in sides]
+
+
 class Effects(show.Shown):
     """Shares of the clean answer that patches restore and that they remove.
 

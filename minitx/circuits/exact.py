@@ -36,7 +36,7 @@ def exact_nodes(runs, pairs, traces):  # -> {sender: [N]}
     for group in groups:
         for key, _ in group:
             values[key] = clean[key]
-    y = patched_values(graph.model, runs.number, groups, pairs.corrupt, values)
+    y = patched_values(runs.later, groups, pairs.corrupt, traces[1], values)
     return dict(zip(graph.senders, y.T))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..heads import is_pooled
 from ..model import Start, forward, logits
+from ..progress import step
 from .measure import Difference, with_tokens
 
 
@@ -40,6 +41,7 @@ class Later:
 
     def of_stream(self, x, rows, asked_at):  # [N T D] -> [N]
         """The measure of a last stream."""
+        step()
         number = self.number.rows(rows)
         if self.is_narrow:
             x = x[np.arange(len(x)), number.places][:, None]

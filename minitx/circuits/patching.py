@@ -5,13 +5,16 @@ heads, T tokens.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from ..arrays import Model
 from ..inputs import Batch, Ids
 from ..points import Key, expand, name_of, points
-from .effects import Effects, Patched, partners, random_texts
+from ..progress import bar
+from .effects import Effects, Patched, check_into, partners, random_texts, without_gaps
+from .later import Later
 from .measure import Measure, read_measure
 from .texts import Inputs, Pairs, read_pairs
 
@@ -27,10 +30,13 @@ def patch(
     at: Key = "z",
     *,
     together: Sequence[Piece] | None = None,
+    into: Literal["both", "corrupt", "clean"] = "both",
+    null: bool = True,
     prefix: Texts | None = None,
     place: int | None = None,
     unrelated: tuple[Texts, Texts] | list[tuple[Texts, Texts]] | None = None,
     seed: int = 0,
+    progress: bool = False,
 ) -> Effects:
     """Effects of patching each head, or each layer at each position, separately.
 
@@ -44,6 +50,9 @@ def patch(
     pattern) is patched head by head, [L H], or [L G] where heads share keys and values; others
     (resid_pre, mlp_out, attn_out) position by position, [L T]. together: heads (layer, head) that
     are patched at once; the effects are then one number.
+    into: "corrupt", only clean activations into corrupt runs, or "clean", only the reverse;
+    directions that are not run are NaN. null=False: no patches of unrelated pairs; nulls are NaN.
+    Each halves the work. progress: a bar of the passes.
     unrelated: (clean, corrupt) texts that are patched as the null, one of the same length for each
     pair; by default another of the pairs (if all pairs have the same answer the null shares it, so
     use several), or, if none has the same length, a text of random tokens. With a list of R of
@@ -63,25 +72,31 @@ def patch(
     >>> circuits.patch(model, clean, corrupt, (" he", " she"), at="resid_pre").shape
     (4, 4)
     """
+    check_into(into)
     pairs = read_pairs(model, clean, corrupt, prefix)
     number = read_measure(model, measure, pairs.clean, place)
     keys = _keys(model, pairs, at)
-    good, bad = (side.run(model, [*keys, "logits"]) for side in pairs)
+    streams = ["resid_pre"] if model.encoder is None else []  # where passes may begin
+    good, bad = (side.run(model, [*keys, *streams, "logits"]) for side in pairs)
     pieces = _pieces(good, keys, together)
-    args = model, number, keys, pieces
-    others = unrelated_sets(model, pairs, unrelated, prefix, seed)
-    into_corrupt = _direction(*args, pairs.corrupt, good, [other.clean for other in others])
-    into_clean = _direction(*args, pairs.clean, bad, [other.corrupt for other in others])
+    others = unrelated_sets(model, pairs, unrelated, prefix, seed) if null else []
+    args = Later(model, number), keys, pieces
+    n_passes = len(pieces) * (1 + len(others)) * (1 + (into == "both"))
+    with bar(progress, "patches", n_passes):
+        into_corrupt = into_clean = None
+        if into != "clean":
+            of_others = [other.clean for other in others]
+            into_corrupt = _direction(*args, pairs.corrupt, bad, good, of_others)
+        if into != "corrupt":
+            of_others = [other.corrupt for other in others]
+            into_clean = _direction(*args, pairs.clean, good, bad, of_others)
     shape: tuple[int, ...] = (len(pairs),)
     if together is None:
         shape = len(pairs), len(keys), -1
-    if isinstance(unrelated, list):
-        shape_of_null: tuple[int, ...] = (*shape, len(others))
-    else:
-        shape_of_null = shape
+    shape_of_null = (*shape, max(1, len(others))) if isinstance(unrelated, list) else shape
     values, lost = (
         Patched(side.values.reshape(shape), side.null.reshape(shape_of_null))
-        for side in (into_corrupt, into_clean)
+        for side in without_gaps(into_corrupt, into_clean)
     )
     on_clean, on_corrupt = (number.values(side["logits"]) for side in (good, bad))
     return Effects(on_clean, on_corrupt, values, lost, seed)
@@ -137,19 +152,28 @@ def unrelated_pairs(model, pairs, given, prefix, seed) -> Pairs:
     return others
 
 
-def _direction(model, number, keys, pieces, base, trace, others):
-    """Patches of each group of pieces into the runs of `base`, and patches of unrelated texts."""
-    null = [patched_values(model, number, pieces, base, other.run(model, keys)) for other in others]
-    values = patched_values(model, number, pieces, base, trace)
+def _direction(later, keys, pieces, base, own, trace, others):
+    """Patches of each group of pieces into the runs of `base`, and patches of unrelated texts.
+
+    own: the trace of the base. trace: the one from which the pieces are. others: Inputs.
+    """
+    values = patched_values(later, pieces, base, own, trace)
+    null = [] if others else [np.full_like(values, np.nan)]
+    for other in others:
+        null.append(patched_values(later, pieces, base, own, other.run(later.model, keys)))
     return Patched(values, np.stack(null, axis=-1))
 
 
-def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]
-    """The measure of each text in runs in which each group of pieces has these values."""
+def patched_values(later, pieces, base: Inputs, own, values):  # -> [N n]
+    """The measure of each text in runs in which each group of pieces has these values.
+
+    A pass begins at the first layer that changes, with the stream of the base's `own` trace.
+    """
+    rows = np.arange(len(base.batch.tokens))
     results = []
     for group in pieces:
-        trace = base.run(model, "logits", _edits(group, values))
-        results.append(number.values(trace["logits"]))
+        layers = [key[1] if isinstance(key, tuple) else 0 for key, _ in group]
+        results.append(later.values(base, rows, min(layers), own, _edits(group, values)))
     return np.stack(results, axis=1)
 
 
@@ -161,9 +185,10 @@ def _edits(group, values):
 
     def edit(key):
         def patched(x):
+            x = x.copy()
             x[:, indices[key]] = values[key][:, indices[key]]
             return x
 
         return patched
 
-    return {key: edit(key) for key in indices}
+    return {key if isinstance(key, tuple) else (key, None): edit(key) for key in indices}

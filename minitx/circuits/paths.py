@@ -12,8 +12,9 @@ import numpy as np
 
 from ..arrays import Model
 from ..points import name_of, points
+from ..progress import bar
 from . import each
-from .effects import Effects, Patched
+from .effects import Effects, Patched, check_into, without_gaps
 from .graph import Graph, Node
 from .later import Later
 from .measure import Measure, read_measure
@@ -62,6 +63,7 @@ def path_patch(
     place: int | None = None,
     unrelated: tuple[Texts, Texts] | list[tuple[Texts, Texts]] | None = None,
     seed: int = 0,
+    progress: bool = False,
 ) -> PathEffects:
     """Effects of patching the direct path from a sender to a receiver, in both directions.
 
@@ -79,7 +81,7 @@ def path_patch(
     recomputed from their input.
     into: "corrupt", only clean activations into corrupt runs, or "clean", only the reverse;
     directions that are not run are NaN. null=False: no patches of unrelated pairs; nulls are NaN.
-    Each halves the work.
+    Each halves the work. progress: a bar that counts passes.
 
     Returns PathEffects: effects, intervals and null as `patch`, each one number for a receiver, the
     null with what the sender writes in another pair. Raises ValueError for names that this model
@@ -98,8 +100,7 @@ def path_patch(
     """
     if mlps not in ("frozen", "recomputed"):
         raise ValueError(f"mlps is {mlps!r}; wanted 'frozen' or 'recomputed'")
-    if into not in ("both", "corrupt", "clean"):
-        raise ValueError(f"into is {into!r}; wanted 'both', 'corrupt' or 'clean'")
+    check_into(into)
     pairs = read_pairs(model, clean, corrupt, prefix)
     number = read_measure(model, measure, pairs.clean, place)
     graph = Graph(model)
@@ -109,13 +110,14 @@ def path_patch(
     traces = [side.run(model, keep) for side in pairs]
     others = unrelated_sets(model, pairs, unrelated, prefix, seed) if null else []
     into_corrupt = into_clean = None
-    if into in ("both", "corrupt"):
-        of_clean = [other.clean for other in others]
-        into_corrupt = paths.patched(runs, pairs.corrupt, traces, of_clean)
-    if into in ("both", "clean"):
-        of_corrupt = [other.corrupt for other in others]
-        into_clean = paths.patched(runs, pairs.clean, traces[::-1], of_corrupt)
-    into_corrupt, into_clean = _without_gaps(into_corrupt, into_clean)
+    with bar(progress, "paths"):
+        if into != "clean":
+            of_clean = [other.clean for other in others]
+            into_corrupt = paths.patched(runs, pairs.corrupt, traces, of_clean)
+        if into != "corrupt":
+            of_corrupt = [other.corrupt for other in others]
+            into_clean = paths.patched(runs, pairs.clean, traces[::-1], of_corrupt)
+    into_corrupt, into_clean = without_gaps(into_corrupt, into_clean)
     if not isinstance(unrelated, list):
         into_corrupt, into_clean = (
             Patched(side.values, side.null[..., 0]) for side in (into_corrupt, into_clean)
@@ -125,13 +127,6 @@ def path_patch(
     if not (paths.each_sender or paths.each_receiver):
         _add_changes(effects, runs, paths.senders, paths.receivers[0], traces)
     return effects
-
-
-def _without_gaps(*sides):
-    """Both directions as Patched, NaN where nothing was run."""
-    run = next(side for side in sides if side is not None)
-    missing = Patched(*(np.full_like(x, np.nan) for x in run))
-    return [missing if side is None else side for side in sides]
 
 
 def _add_changes(effects, runs, senders, receiver, traces):

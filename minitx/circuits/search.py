@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import show
 from ..arrays import Model
+from ..progress import bar, step
 from .edges import Edge, estimates, text
 from .effects import check_differ, interval, share
 from .graph import Graph
@@ -141,6 +142,7 @@ def find(
     prefix: Texts | None = None,
     place: int | None = None,
     seed: int = 0,
+    progress: bool = False,
 ) -> Circuit:
     """The edges with the largest scores, and whether they carry the answer better than chance.
 
@@ -149,7 +151,7 @@ def find(
     0.9. Edges are ordered by attribution with integrated gradients in `steps` steps (`attribute`),
     in size. The circuit is then run: its edges carry the values of this run, all others those of
     the corrupt text of the pair (resampling), and norms are those of the resulting streams.
-    n_random: random circuits of each kind, drawn with `seed`.
+    n_random: random circuits of each kind, drawn with `seed`. progress: a bar that counts circuits.
 
     Returns a Circuit. Edges are selected and measured on the same pairs, random ones are not
     selected: before a claim, find on some pairs and measure on others. Raises ValueError as `patch`
@@ -173,9 +175,10 @@ def find(
     n_all = len(trial.edges)
     if n_edges is not None and not 1 <= n_edges <= n_all:
         raise ValueError(f"n_edges is {n_edges}; this model has 1 to {n_all} edges")
-    ordered, scores = trial.ordered(steps)
-    curve, n_edges = trial.curve(ordered, n_edges)
-    numbers = trial.numbers(ordered, n_edges, n_random, seed) | {"curve": curve}
+    with bar(progress, "circuits"):
+        ordered, scores = trial.ordered(steps)
+        curve, n_edges = trial.curve(ordered, n_edges)
+        numbers = trial.numbers(ordered, n_edges, n_random, seed) | {"curve": curve}
     settings = {"n_pairs": len(pairs), "n_edges_of_model": n_all, "steps": steps, "seed": seed}
     return Circuit(trial.routes.graph, ordered[:n_edges], scores[:n_edges], numbers, settings)
 
@@ -217,7 +220,9 @@ class Trial:
     def values(self, edges) -> np.ndarray:  # -> [N]
         """The measure of each pair in a circuit; several threads may ask."""
         one_pass = copy.copy(self.routes)
-        return one_pass.values(edges)
+        values = one_pass.values(edges)
+        step()
+        return values
 
     def faithfulness(self, edges) -> float:
         """Where the measure of a circuit is between the corrupt texts, 0, and the clean ones, 1."""

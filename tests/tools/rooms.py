@@ -29,11 +29,11 @@ FLOORS = {
     "minitx.analysis.live": 8,
     "minitx.analysis.forming": 8,
     "minitx.analysis": 9,  # the command line
-    "minitx.weights.training": 9,
+    "minitx.weights.training": 10,
     "minitx.__main__": 10,  # python -m minitx
     "minitx.lessons": 10,
-    "docs": 11,
-    "benchmarks": 10,
+    "docs": 12,
+    "benchmarks": 11,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
