@@ -11,11 +11,8 @@ from minitx import analysis, circuits
 class Bar:
     """What tqdm is asked for."""
 
-    made: list = []
-
     def __init__(self, total=None, desc="", initial=0):
         self.total, self.desc, self.n = total, desc, initial
-        Bar.made.append(self)
 
     def update(self, n=1):
         self.n += n
@@ -32,9 +29,14 @@ class Bar:
 
 @pytest.fixture
 def bars(monkeypatch):
-    monkeypatch.setattr(tqdm.auto, "tqdm", Bar)
-    Bar.made = []
-    return Bar.made
+    shown = []
+
+    def bar(**options):
+        shown.append(Bar(**options))
+        return shown[-1]
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", bar)
+    return shown
 
 
 MODEL = "tiny-gpt2"
@@ -73,9 +75,9 @@ def test_loops_over_documents_have_a_bar(bars):
 def test_one_direction_and_no_null_are_those_of_all():
     model = minitx.load(MODEL)
     both = circuits.patch(model, *TEXTS)
-    one = circuits.patch(model, *TEXTS, into="clean", null=False)
-    assert np.array_equal(one.lost, both.lost)
-    assert np.isnan(one.effects).all() and np.isnan(one.lost_null).all()
+    half = circuits.patch(model, *TEXTS, into="clean", null=False)
+    assert np.array_equal(half.lost, both.lost)
+    assert np.isnan(half.effects).all() and np.isnan(half.lost_null).all()
     with pytest.raises(ValueError, match="into is 'each'; wanted 'both', 'corrupt' or 'clean'"):
         circuits.patch(model, *TEXTS, into="each")
 

@@ -54,6 +54,7 @@ ON_CALL = {
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.interrupt": 0,
+    "minitx.progress": 0,
     "minitx.deprecation": 0,
     "minitx.threads": 0,
     "minitx.show": 0,
