@@ -25,7 +25,7 @@ class Look(NamedTuple):
     """What a head looks at from the token that asks."""
 
     head: str
-    kind: str  # of a token, one of `kinds`
+    kind: str  # of a token, one of KINDS
     share: float  # of its attention
     chance: float  # the same share of a head that looks at all tokens alike
 
@@ -112,14 +112,22 @@ def _by_layer(model, stream, p, what):
     return outputs.likeliest(every, 1), every[:, what]
 
 
+KINDS = (  # of tokens that a head may look at
+    "the token before",
+    "the token behind",
+    "the first token",
+    "itself",
+    "the same token elsewhere",
+    "what followed the same token",
+)
+
+
 def kinds(tokens, place):
-    """{what a head may look at from `place`: whether each token is that [T]}."""
+    """{one of KINDS: whether each token is that, seen from `place` [T]}."""
     ahead = np.arange(len(tokens)) - place
     same = (tokens == tokens[place]) & (ahead != 0)
-    places = {"the token before": ahead == -1, "the token behind": ahead == 1}
-    places |= {"the first token": ahead == -place, "itself": ahead == 0}
     followed = np.append(False, same[:-1]) & (ahead != 0)
-    return places | {"the same token elsewhere": same, "what followed the same token": followed}
+    return dict(zip(KINDS, (ahead == -1, ahead == 1, ahead == -place, ahead == 0, same, followed)))
 
 
 def _looks(pattern, wanted):

@@ -16,12 +16,13 @@ from . import parts, report
 
 SHOWN = 8  # tokens in words, heads
 NEXT = "Ask on"
+HEADINGS = "Guess", "By layer", "Tokens", "Parts", "Heads"
 
 
 def words(model, scanned, attributed):
     """{heading: a sentence}. scanned: a Scan; attributed: the Result of `attribute`."""
-    said = {heading: say(model, scanned) for heading, say in SAID.items()}
-    return said | {"Parts": attributed.says, "Heads": _heads(scanned)}
+    said = [say(model, scanned) for say in (_guess, _lens, _tokens)]
+    return dict(zip(HEADINGS, (*said, attributed.says, _heads(scanned))))
 
 
 def _labels(model, ids):
@@ -54,9 +55,6 @@ def _tokens(model, scanned):
     listed = ", ".join(f"{pieces[i]} {added[i]:+.2f} ({lost[i]:+.2f})" for i in order)
     text = "{listed} nats by integrated gradients (lost without the token)."
     return filled(text, listed=listed)
-
-
-SAID = {"Guess": _guess, "By layer": _lens, "Tokens": _tokens}
 
 
 def _heads(scanned):

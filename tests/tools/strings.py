@@ -52,6 +52,8 @@ TABLES = """
     analysis.experiments.rotation COUNTS
     analysis.experiments.rotation MEANS
     analysis.experiments.sources PEAK
+    analysis.measures.scanning KINDS
+    analysis.pages.scan HEADINGS
     analysis.forming.words KINDS
     analysis.forming.words ORDERS
     analysis.forming.words SOONER
