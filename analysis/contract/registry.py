@@ -298,5 +298,5 @@ def markdown():
     every = EXPERIMENTS.values()
     rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if PAPERS.match(e.figure)]
     others = ", ".join(f"`{e.name}`" for e in every if not PAPERS.match(e.figure))
-    line = textwrap.fill(f"Others (`minitx list`): {others}.", 120)
+    line = textwrap.fill(f"Others (`minitx list`): {others}.", 120, break_on_hyphens=False)
     return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

@@ -57,7 +57,7 @@ def scan(model, text):
     >>> model = minitx.load("tiny-stories")
     >>> scanned = scan(model, "Mary has the ball. Mary has the")
     >>> model.tokenizer.decode([scanned.wanted.what]), scanned.looks[0].kind
-    ('ball', 'what followed the same token')
+    ('ball', 'the token before')
     """
     check(model)
     asked = joined.encoding(model, text)

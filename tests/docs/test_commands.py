@@ -102,6 +102,7 @@ OF_A_LINE = {  # the same, where one line means something else
     "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
+    "minitx scan MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx steer MODEL TEXT --towards FILE --away FILE": {"MODEL": "tiny-gpt2"},
     "minitx patch MODEL --pairs FILE": {"MODEL": "tiny-gpt2", "FILE": "pairs.txt"},
     "minitx patch tiny-stories --pairs FILE": {"FILE": "pairs.txt"},
