@@ -1,6 +1,7 @@
 """What each head writes: its sum over heads, as an edit, its gradient, in every golden model.
 
-Float64; another order of the same sums, of values up to 100: measured at most 3e-14, bound 1e-12.
+Float64; another order of the same sums, of values up to 25: measured at most 9.2e-14
+(t5-gated-tied), bound 1e-12.
 """
 
 import numpy as np

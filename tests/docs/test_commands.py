@@ -104,6 +104,10 @@ OF_A_LINE = {  # the same, where one line means something else
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx scan MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx steer MODEL TEXT --towards FILE --away FILE": {"MODEL": "tiny-gpt2"},
+    'minitx steer tiny-stories "The dog was" --towards happy.txt --away sad.txt --lang ja': {
+        "happy.txt": "texts.txt",
+        "sad.txt": "notes.txt",
+    },
     "minitx patch MODEL --pairs FILE": {"MODEL": "tiny-gpt2", "FILE": "pairs.txt"},
     "minitx patch tiny-stories --pairs FILE": {"FILE": "pairs.txt"},
     "minitx explore MODEL SOURCE": {"MODEL": "tiny-bart", "SOURCE": "3 May 1912"},

@@ -85,7 +85,7 @@ def test_each_how_to_page_has_code_that_runs():
     pages = {page.place for page in notebooks.every()}
     how_to = {name.removesuffix(".md") for name in TEXTS if name.startswith("howto/")}
     assert how_to - {"howto/index"} <= pages and "start" in pages
-    assert len(how_to) == 15
+    assert len(how_to) == 16
 
 
 def test_a_translation_shows_the_outputs_of_its_original():
