@@ -1,6 +1,6 @@
 """The flags of commands that read whole documents, and the documents that they name."""
 
-from ..contract import registry
+from ..contract import own_texts, registry
 from ..texts import corpus
 from . import flags
 
@@ -20,6 +20,6 @@ def of(arguments, model):
     given = flags.of_text(arguments)
     if arguments.text is not None:
         given["text"] = arguments.text
-    text = registry.with_text({"text": "sample"} | given, is_text=True)["text"]
+    text = registry.with_text({"text": own_texts.text(model)} | given, is_text=True)["text"]
     longest = arguments.tokens or model.config.n_ctx
     return corpus.texts(model, text, arguments.documents, longest)
