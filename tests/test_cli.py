@@ -689,7 +689,9 @@ def test_steer_refuses_in_one_line(tmp_path, capsys):
     files = of_kinds(tmp_path)
     assert "causal" in complaint(capsys, "steer", "tiny-bert", "the dog", *files)
     few = of_kinds(tmp_path / "few", 1)
-    assert "has 1 of the texts to compare; expected at least two" in complaint(capsys, "steer", "tiny-gpt2", "a", *few)
+    assert "has 1 of the texts; expected at least two" in complaint(
+        capsys, "steer", "tiny-gpt2", "a", *few
+    )
     asked = "steer", "tiny-gpt2", "the dog", *files, "--layer", "9"
     assert "no point ('resid_pre', 9)" in complaint(capsys, *asked)
 

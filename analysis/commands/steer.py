@@ -71,7 +71,7 @@ def texts_of(model, name, column):
     named = formats.of(name, column=column)
     texts = [*corpus.texts(model, named, 0, model.config.n_ctx)]
     if len(texts) < 2:
-        raise ValueError(f"{name!r} has {len(texts)} of the texts to compare; expected at least two")
+        raise ValueError(f"{name!r} has {len(texts)} of the texts; expected at least two")
     return texts
 
 

@@ -322,7 +322,7 @@ def test_a_model_that_tells_no_words_is_refused():
     for name in ("attribute", "patch", "paths", "circuit"):
         with pytest.raises(registry.NotApplicable, match=f"{name} needs a masked or causal"):
             analysis.run(name, "tiny-bart", side="encoder")
-    with pytest.raises(ValueError, match="expected at least two"):
+    with pytest.raises(ValueError, match="wanted two or more"):
         analysis.run("circuit", "tiny-gpt2", pairs="a|b| he| she")
 
 
