@@ -108,7 +108,11 @@ class Tokenizer(show.Shown):
 
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
-        numbers = np.ravel(ids).tolist()
+        try:
+            numbers = np.ravel(ids).tolist()
+        except ValueError:
+            text = "ids have rows of different lengths"
+            raise ValueError(f"{text}; expected those of one text: decode row by row") from None
         with _named(self.folder, "decode"):
             text = self._tokenizer.decode(numbers, skip_special_tokens=not special)
         suffix = getattr(self._tokenizer.model, "end_of_word_suffix", None)  # CLIP's </w>

@@ -49,8 +49,10 @@ class Probe(show.Shown):
     """A linear probe: `.accuracy` on held-out texts, its 95 % `.interval`, and its `.null`.
 
     `.null`: the 95 % quantile of the accuracies with shuffled training labels, all of them in
-    `.shuffled`. `.verdict`: "above chance", "not above chance", or "undecided: needs N texts", by
-    ten training rows for each effective feature (participation ratio of the features).
+    `.shuffled`. `.verdict`: "above chance", "not above chance", or "undecided: …", where the
+    interval contains the null, or there are fewer than ten training rows for each effective feature
+    (participation ratio of the features). Texts that resemble each other on both sides of the split
+    make it easy: their number is what counts.
     `.classes` [K]; `.direction`: the unit vector from the first class to the second [F], or of each
     class [K F]. `.point` and `.token` are what it reads, `.penalty` is 1 / C.
 
@@ -266,4 +268,8 @@ def verdict(stated, train, n_texts):
     needed = ceil(ENOUGH * features * n_texts / len(x))
     if needed > n_texts:
         return f"undecided: needs {needed} texts, {n_texts} were given"
-    return "above chance" if stated["accuracy"] > stated["null"] else "not above chance"
+    if stated["accuracy"] <= stated["null"]:
+        return "not above chance"
+    if stated["interval"][0] <= stated["null"]:
+        return "undecided: its interval contains the null; more held-out texts would tell"
+    return "above chance"

@@ -1,6 +1,7 @@
 """Probes on own labels: planted directions, texts that are split, and chance."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import tiny
 
 import minitx
 from minitx.research.labelled import split
+from minitx.research.probe import verdict
 
 
 def planted(K=2, size=4.0, variant="gpt2-causal"):
@@ -221,3 +223,13 @@ def test_a_table_is_read_by_its_columns(tmp_path):
 def test_models_that_read_no_single_text_are_refused(variant):
     with pytest.raises(ValueError, match="encoder-decoder|reads pictures"):
         minitx.fit_probe(tiny.load(variant), [[1, 2]] * 8, [0, 1] * 4, at=("resid_post", 0))
+
+
+def test_an_interval_that_contains_the_null_is_undecided():
+    train = SimpleNamespace(x=np.random.default_rng(0).standard_normal((500, 2)))
+    stated = {"accuracy": 1.0, "interval": (0.72, 1.0), "null": 0.9}
+    assert verdict(stated, train, 500).startswith("undecided: its interval contains the null")
+    assert verdict(stated | {"null": 0.7}, train, 500) == "above chance"
+    assert verdict(stated | {"null": 1.0}, train, 500) == "not above chance"
+    few = SimpleNamespace(x=train.x[:12])
+    assert verdict(stated | {"null": 0.7}, few, 12).startswith("undecided: needs")

@@ -435,3 +435,9 @@ def test_real_pieces():
     assert gpt2.decode(gpt2.encode("日本 é")) == "日本 é"
     assert from_hf(tiny.config("roberta-masked")).pad_id == 1
     assert roberta.encode("<pad>", special=False)[0] == 1
+
+
+def test_rows_of_different_lengths_are_decoded_one_by_one():
+    tokenizer = minitx.load("tiny-stories").tokenizer
+    with pytest.raises(ValueError, match="rows of different lengths; expected those of one text"):
+        tokenizer.decode([[1, 2], [3]])
