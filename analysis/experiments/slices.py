@@ -7,6 +7,7 @@ dimensions, as many as a head has: if heads read slices, only one head changes. 
 tokens, L layers, H heads.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from minitx import forward
 from minitx import run as run_model
 from minitx.arrays import Layer, Weights
+from minitx.model import Start
+from minitx.trace import Complete
 
 from ..contract import Asks, Below, NotApplicable, options, register
 from ..drawing import Part, When, draw
@@ -57,10 +60,10 @@ def slices(
 
     def measure(i, document):
         rng = np.random.default_rng((seed, i))
-        patterns = [run_model(x, document, "pattern").stack("pattern") for x in (model, *others)]
-        plain, *changed = np.array(patterns, np.float64)[:, :, 0]  # [L H T T] each
-        largest = [abs(plain - x).max(axis=(-2, -1)) for x in changed]
-        return {"reordered": np.array(largest), "moved": _without_slices(model, document, rng)}
+        layers = _attend(model, document)
+        largest = [_largest_change(x, document, layers) for x in others]
+        moved = _without_slices(model, document, layers, rng)
+        return {"reordered": np.array(largest), "moved": moved}
 
     sums = run.gather(measure, document_set, "documents", keep=("reordered",))
     moved = sums["moved"] / len(document_set)  # [H+1 L H]
@@ -99,7 +102,15 @@ def _axis_of(name, model):
     return STREAM_AXIS.get(name)
 
 
-def _without_slices(model, document, rng):
+def _largest_change(other, document, layers):
+    """By how much another model's attention differs at most from that of these layers: [L H]."""
+    trace = run_model(other, document, "pattern")
+    own = [layer["pattern"].astype(np.float64) for layer in layers]
+    changes = [abs(trace["pattern", i] - x)[0] for i, x in enumerate(own)]
+    return np.array([change.max(axis=(-2, -1)) for change in changes])
+
+
+def _without_slices(model, document, layers, rng):
     """How much of each head's attention goes to other keys without each slice: [H+1 L H].
 
     The last is without D/H dimensions drawn at random. Half of the sum of absolute differences,
@@ -107,36 +118,54 @@ def _without_slices(model, document, rng):
     """
     H, D = model.config.n_heads, model.config.d_model
     ways = [*np.arange(D).reshape(H, -1), rng.permutation(D)[: D // H]]
-    inputs, plain = _attend(model, document, {}, None)
     moved = []
     for dimensions in ways:
-        _, patterns = _attend(model, document, inputs, dimensions)
-        by_layer = [abs(x - y).sum(axis=-1).mean(axis=-1) / 2 for x, y in zip(patterns, plain)]
-        moved.append(by_layer)
+        patterns = [_without(model, document, dimensions, *layer) for layer in enumerate(layers)]
+        changes = [abs(x - layer["pattern"]) for x, layer in zip(patterns, layers)]
+        moved.append([change[0].sum(axis=-1).mean(axis=-1) / 2 for change in changes])
     return np.array(moved)
 
 
-def _attend(model, document, before, dimensions):
-    """What attention reads in each layer {layer: [1 T D]}, and its patterns, a list of [H T T].
+def _read_by(model):
+    """The point that attention reads."""
+    return "ln1" if model.config.pre_norm else "resid_pre"
 
-    before: what it read in the plain pass; these dimensions of it are 0. {}: the plain pass.
-    """
-    point = "ln1" if model.config.pre_norm else "resid_pre"
-    inputs, patterns = {}, []
+
+def _attend(model, document):
+    """The stream before each layer, what its attention reads, and its pattern: [{point: array}]."""
+    wanted = {"resid_pre", _read_by(model), "pattern"}
+    layers = []
 
     def hook(name, x, layer=None):
-        if name == "pattern":
-            patterns.append(x[0])
-        if name != point:
-            return x
-        if before:
-            x = before[layer].copy(order="K")
-            x[..., dimensions] = 0
-        inputs[layer] = x
+        if name == "resid_pre":
+            layers.append({})
+        if name in wanted:
+            layers[-1][name] = x
         return x
 
     forward(model, document, hook=hook)
-    return inputs, patterns
+    return layers
+
+
+def _without(model, document, dimensions, index, layer):
+    """A layer's pattern [1 H T T] where these dimensions of what it reads are 0.
+
+    The pass begins at that layer and ends with its pattern.
+    """
+    point = _read_by(model)
+    without = layer[point].copy(order="K")
+    without[..., dimensions] = 0
+    patterns = []
+
+    def hook(name, x, layer=None):
+        if name == "pattern":
+            patterns.append(x)
+            raise Complete
+        return without if name == point else x
+
+    with suppress(Complete):
+        forward(model, document, start=Start(index, layer["resid_pre"]), hook=hook)
+    return patterns[0]
 
 
 def _own_and_others(by_slice, at_random):

@@ -64,7 +64,8 @@ def test_the_change_of_a_head_is_the_attention_that_moves(bundled):
     """Of every layer for itself, from patterns computed by hand."""
     tokens, D = tiny.ids(bundled, 12), bundled.config.d_model
     trace = minitx.run(bundled, tokens, keep=["resid_pre", "pattern"])
-    moved = slices._without_slices(bundled, tokens, np.random.default_rng(0))
+    layers = slices._attend(bundled, tokens)
+    moved = slices._without_slices(bundled, tokens, layers, np.random.default_rng(0))
     d = bundled.config.d_head
     assert moved.shape == (5, 4, 4) and D == 4 * d
     for w in bundled.layers:
