@@ -246,6 +246,11 @@ def name_of(key):
     return key[0] if isinstance(key, tuple) and len(key) == 2 else key
 
 
+def has_texts(key: Key) -> bool:
+    """Whether a point's first axis is that of the texts; tables by distance have none."""
+    return POINTS[name_of(key)].axes.startswith("B")
+
+
 def text_of(key: Key) -> str:
     """("q", 3) -> "q.3"; "logits" as it is."""
     return key if isinstance(key, str) else f"{key[0]}.{key[1]}"

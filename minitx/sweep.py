@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import product
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from .arrays import Model
 from .edits import Edit, edits_by_point
 from .heads import read_tokens
-from .inputs import Ids, Texts, as_batch
+from .inputs import Batch, Ids, Texts, as_batch
 from .model import Start, forward, logits
-from .points import expand, points
+from .points import expand, has_texts, points
 from .progress import bar, step
 from .trace import Complete, Trace, run
+
+TOKENS = 128  # of patched runs that are computed at once
 
 
 def sweep(
@@ -52,16 +55,30 @@ def sweep(
     values = _run(model, other, point, edits).stack(point)  # [L B T ...] or [L B H ...]
     streams = _run(model, batch, "resid_pre", edits)
     L, n = len(values), values.shape[2]
+    at_once = 1  # edits are of these texts alone
+    if not edits and has_texts(point):
+        at_once = max(1, TOKENS // batch.valid.size)
     results = np.empty((L, n))
+    done = 0
     with bar(progress is True, "patches", L * n):
-        for done, (layer, i) in enumerate(np.ndindex(L, n), start=1):
-            patched = edits | {(point, layer): _patch(values[layer], i)}
-            start = Start(layer, streams["resid_pre", layer]) if layer else None
-            results[layer, i] = _number(measure(_logits(model, batch, patched, start)))
-            step()
-            if callable(progress):
-                progress(done, L * n)
+        for layer, first in product(range(L), range(0, n, at_once)):
+            indices = range(first, min(first + at_once, n))
+            patched = edits | {(point, layer): _patch(values[layer], indices)}
+            start = Start(layer, copies(streams["resid_pre", layer], len(indices)))
+            several = Batch(*(copies(x, len(indices)) for x in batch))
+            y = _logits(model, several, patched, start if layer else None)
+            for i, own in zip(indices, np.split(y, len(indices))):
+                results[layer, i] = _number(measure(own))
+                step()
+                done += 1
+                if callable(progress):
+                    progress(done, L * n)
     return results
+
+
+def copies(x, n):  # [B ...] -> [n B ...]
+    """The texts of an array n times, one copy behind the other; None stays None."""
+    return x if x is None or n == 1 else np.concatenate([x] * n)
 
 
 def _run(model, batch, keep, edits):
@@ -80,11 +97,13 @@ def _logits(model, batch, edits, start):
     return trace["logits"]
 
 
-def _patch(values, i):
-    """The edit that takes index i of the second axis from `values`."""
+def _patch(values, indices):
+    """The edit of as many copies of the texts: each takes one index of the second axis."""
 
     def patched(x):
-        x[:, i] = values[:, i]
+        each = x.reshape(len(indices), -1, *x.shape[1:])
+        for copy, i in zip(each, indices):
+            copy[:, i] = values[:, i]
         return x
 
     return patched

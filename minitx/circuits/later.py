@@ -40,13 +40,17 @@ class Later:
         return self.of_stream(x, rows, texts.head_tokens(self.model))
 
     def of_stream(self, x, rows, asked_at):  # [N T D] -> [N]
-        """The measure of a last stream."""
-        step()
+        """The measure of a last stream; of each copy of the trace's texts by itself."""
+        n_copies = len(rows) // (rows.max() + 1)
+        step(n_copies)
         number = self.number.rows(rows)
         if self.is_narrow:
             x = x[np.arange(len(x)), number.places][:, None]
             number = number._replace(places=np.zeros_like(number.places))
-        return number.values(logits(self.asked, x, valid=asked_at))
+        y = logits(self.asked, x, valid=asked_at)
+        if isinstance(number, Difference):
+            return number.values(y)
+        return np.concatenate([number.values(copy) for copy in np.split(y, n_copies)])
 
 
 def _with_asked_tokens(model, number):

@@ -5,13 +5,14 @@ heads, T tokens.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
 
 from ..arrays import Model
 from ..inputs import Batch, Ids
-from ..points import Key, expand, name_of, points
+from ..points import Key, expand, has_texts, name_of, points
 from ..progress import bar
 from .effects import Effects, Patched, check_into, partners, random_texts, without_gaps
 from .later import Later
@@ -19,6 +20,7 @@ from .measure import Measure, read_measure
 from .texts import Inputs, Pairs, read_pairs
 
 Texts = str | Sequence[str] | Ids | Batch
+TOKENS = 128  # of patched runs that are computed at once
 Piece = tuple[int, int]  # (layer, head), or (layer, place) where a point has no heads
 
 
@@ -167,26 +169,43 @@ def _direction(later, keys, pieces, base, own, trace, others):
 def patched_values(later, pieces, base: Inputs, own, values):  # -> [N n]
     """The measure of each text in runs in which each group of pieces has these values.
 
-    A pass begins at the first layer that changes, with the stream of the base's `own` trace.
+    A pass begins at the first layer that changes, with the stream of the base's `own` trace. Groups
+    with the same first layer are computed side by side, in as many copies of the texts.
     """
-    rows = np.arange(len(base.batch.tokens))
+    N = len(base.batch.tokens)
+    at_once = 1
+    if all(has_texts(key) for group in pieces for key, _ in group):
+        at_once = max(1, TOKENS // base.batch.valid.size)
     results = []
-    for group in pieces:
-        layers = [key[1] if isinstance(key, tuple) else 0 for key, _ in group]
-        results.append(later.values(base, rows, min(layers), own, _edits(group, values)))
-    return np.stack(results, axis=1)
+    for layer, same in groupby(pieces, _first_layer):
+        of_layer = [*same]
+        for i in range(0, len(of_layer), at_once):
+            groups = of_layer[i : i + at_once]
+            rows = np.tile(np.arange(N), len(groups))
+            edits = _edits(groups, values)
+            measured = later.values(base.rows(rows), rows, layer, own, edits)
+            results.append(measured.reshape(-1, N))
+    return np.concatenate(results).T
 
 
-def _edits(group, values):
-    """{key: function that puts the values of some indices of the second axis in place}."""
+def _first_layer(group):
+    """The first layer that a group of pieces changes."""
+    return min(key[1] if isinstance(key, tuple) else 0 for key, _ in group)
+
+
+def _edits(groups, values):
+    """{key: function that puts each group's values into its own copy of the texts}."""
     indices = {}
-    for key, i in group:
-        indices.setdefault(key, []).append(i)
+    for copy, group in enumerate(groups):
+        for key, i in group:
+            indices.setdefault(key, []).append((copy, i))
 
     def edit(key):
         def patched(x):
             x = x.copy()
-            x[:, indices[key]] = values[key][:, indices[key]]
+            copies = x.reshape(len(groups), -1, *x.shape[1:])
+            for copy, i in indices[key]:
+                copies[copy, :, i] = values[key][:, i]
             return x
 
         return patched
