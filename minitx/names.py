@@ -189,8 +189,9 @@ def point_of(name: str) -> Key:
     """The point, "embed" or ("q", 3), that another library's name stands for.
 
     name: a hook of TransformerLens, or a module of Hugging Face transformers, whose output is
-    meant; a hook of a block without its number is the point alone, as of every layer. Raises
-    ValueError for a name that has no point.
+    meant; a hook of a block without its number is the point alone, as of every layer. "q.3" and
+    "q.L3", as files and commands write it, are ("q", 3). Raises ValueError for a name that has no
+    point.
 
     >>> from minitx.names import point_of
     >>> point_of("blocks.3.attn.hook_pattern"), point_of("hook_embed")
@@ -209,6 +210,9 @@ def point_of(name: str) -> Key:
         return (point, *layer) if layer and POINTS[point].per_layer else point
     if f"blocks.N.{hook}" in HOOKS:
         return HOOKS[f"blocks.N.{hook}"]
+    if own := re.fullmatch(r"(\w+)\.L?(\d+)", name):
+        if own[1] in POINTS and POINTS[own[1]].per_layer:
+            return own[1], int(own[2])
     _check_has_point(name)
     for module in MODULES:
         layer = layer_of(module, name)

@@ -7,6 +7,7 @@ too.
 import contextlib
 import warnings
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -29,6 +30,42 @@ FILES = {  # that a tokenizer may be made of
 
 class UnknownWarning(UserWarning):
     """Words of a text that a vocabulary does not have: one token stands for all of them."""
+
+
+_gathered: ContextVar[dict | None] = ContextVar("gathered", default=None)
+
+
+@contextlib.contextmanager
+def told_once():
+    """Context, or decorator, in which unknown words of all texts make one warning, at the end.
+
+    >>> import minitx, warnings
+    >>> from minitx.text import told_once
+    >>> encode = minitx.load("tiny-stories").encode
+    >>> with warnings.catch_warnings(record=True, action="always") as caught, told_once():
+    ...     for text in ("a zeppelin", "a robot"):
+    ...         _ = encode([text])
+    >>> [str(warning.message) for warning in caught]
+    ["zeppelin, robot are not in this model's vocabulary; read as <unk>"]
+    """
+    if _gathered.get() is not None:  # a wider context tells them
+        yield
+        return
+    words = {}
+    token = _gathered.set(words)
+    try:
+        yield
+    finally:
+        _gathered.reset(token)
+        for unknown in dict.fromkeys(words.values()):
+            _warn([word for word in words if words[word] == unknown], unknown)
+
+
+def _warn(words, unknown):
+    are = "is" if len(words) == 1 else "are"
+    more = f", … ({len(words)} in all)" if len(words) > 6 else ""
+    text = f"{', '.join(words[:6])}{more} {are} not in this model's vocabulary"
+    warnings.warn(f"{text}; read as {unknown}", UnknownWarning, stacklevel=4)
 
 
 class Tokenizer(show.Shown):
@@ -126,6 +163,12 @@ class Tokenizer(show.Shown):
         with _named(self.folder, "decode"):
             return byte_pieces.labels(self._tokenizer, np.ravel(ids).tolist())
 
+    @property
+    def unknown_id(self) -> int | None:
+        """The id that stands for every word that is not in the vocabulary; None: there is none."""
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        return self._tokenizer.token_to_id(unknown) if unknown else None
+
     def warn_of_unknown(self, text: str) -> None:
         """Warn (UnknownWarning) of words for which the vocabulary has one token in common."""
         self._warn_of_unknown([self._encoding(text)], [(text,)])
@@ -141,10 +184,11 @@ class Tokenizer(show.Shown):
                 if token == unknown and part is not None:
                     words[parts[part][begin:end]] = None
         words.pop(unknown, None)
-        if words:
-            are = "is" if len(words) == 1 else "are"
-            text = f"{', '.join(words)} {are} not in this model's vocabulary"
-            warnings.warn(f"{text}; read as {unknown}", UnknownWarning, stacklevel=3)
+        gathered = _gathered.get()
+        if gathered is not None:
+            gathered |= dict.fromkeys(words, unknown)
+        elif words:
+            _warn([*words], unknown)
 
     def batch(
         self,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import options, registry
 from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
+from minitx.text import UnknownWarning
 
 ROOT = Path(__file__).parents[1]
 
@@ -679,19 +681,31 @@ def test_steer_says_what_python_gives(tmp_path, capsys):
     row = minitx.generate(model, "the dog was", 5, edits=minitx.steer(vector, 2.0))
     assert lines[1] == f"steered: {model.tokenizer.decode(row)}"
     assert lines[0] != lines[1].replace("steered", "as it is")
-    assert f"{vector.share:.1%} of the stream" in lines[3] and f"{vector.null:.1%}" in lines[3]
-    effect = vector.effect(texts[0][3::4], 2.0)
-    assert f"not part of the vector: {effect.change:+.3f} nats a token" in lines[4]
-    assert lines[6].startswith("log-probability of other text, the price: ")
+    assert f"{vector.share:.1%} of the stream" in lines[4] and f"{vector.null:.1%}" in lines[4]
+    assert lines[3].startswith("made of 9 texts towards and 9 away; 3 and 3 others are held out")
+    effects = [vector.effect(side[3::4], 2.0) for side in texts]
+    assert f"not part of the vector: {effects[0].change:+.3f} nats a token" in lines[5]
+    assert lines[7].startswith("log-probability of other text, the price: ")
+    contrast = vector.contrast(*effects)
+    assert lines[9].startswith(f"{contrast.verdict}: texts") and f"{contrast.null:+.3f}" in lines[9]
+
+
+def test_steer_of_two_texts_is_undecided_and_tells_unknown_words_once(capsys):
+    sides = "--towards", "the girl was happy zeppelin", "--away", "the girl was sad robot"
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UnknownWarning)
+        assert cli.main(["steer", "tiny-stories", "the quark was", *sides, "--n", "3"]) == 0
+    said = capsys.readouterr()
+    assert "made of 1 texts towards and 1 away; 0 and 0 others are held out" in said.out
+    assert said.out.splitlines()[-1].startswith("undecided: a vector needs six texts")
+    assert said.err.splitlines() == [
+        "minitx: zeppelin, robot, quark are not in this model's vocabulary; read as <unk>"
+    ]
 
 
 def test_steer_refuses_in_one_line(tmp_path, capsys):
     files = of_kinds(tmp_path)
     assert "causal" in complaint(capsys, "steer", "tiny-bert", "the dog", *files)
-    few = of_kinds(tmp_path / "few", 1)
-    assert "has 1 of the texts; expected at least two" in complaint(
-        capsys, "steer", "tiny-gpt2", "a", *few
-    )
     asked = "steer", "tiny-gpt2", "the dog", *files, "--layer", "9"
     assert "no point ('resid_pre', 9)" in complaint(capsys, *asked)
 
@@ -729,7 +743,7 @@ def test_examples_of_ids_and_of_a_column(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("a,body\n1,The dog ran.\n2,She was sad.\n")
     table = ["examples", "tiny-gpt2", "--text", str(tmp_path / "t.csv"), "--column", "body"]
     assert cli.main([*table, "--feature", "3"]) == 0
-    assert "number 3 of ('post', 3): the largest in 2 texts" in capsys.readouterr().out
+    assert "number 3 of ('post', 3): the largest in 2 of 2 texts" in capsys.readouterr().out
     assert "--feature is '1,2,3'" in complaint(
         capsys, "examples", "tiny-gpt2", "--feature", "1,2,3"
     )

@@ -10,6 +10,7 @@ import warnings
 
 import minitx
 from minitx import interrupt
+from minitx.text import told_once
 
 from .. import experiments  # noqa: F401  (fills the registry)
 from ..machine import escapes, files, language
@@ -112,7 +113,7 @@ def outcome_of(argv):
             run.check(argv[1:])  # argparse would list the names, but not the near ones
         with parsers.in_language(parsers.language_of(argv)):
             arguments = parser(argv).parse_args(argv)
-            with workers_of(arguments):
+            with told_once(), workers_of(arguments):
                 return arguments.handler(arguments) or 0
     except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

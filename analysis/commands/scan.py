@@ -2,7 +2,7 @@
 
 import time
 
-from ..machine.files import write
+from ..machine import files
 from ..machine.language import translated
 from ..measures import scanning
 from ..pages import scan
@@ -14,13 +14,14 @@ def declare(commands):
     """Its flags."""
     about = "one prompt on one page: guess, layers, tokens, parts, heads, what to ask on"
     command = flags.command(commands, "scan", run, about, "MODEL", "TEXT")
-    command.add_argument("--out", help="folder for scan.html (out/MODEL-scan)")
+    about = "folder for scan.html (out/MODEL-scan); scan-2.html if that is there already, and so on"
+    command.add_argument("--out", help=about)
 
 
 def run(arguments):
     """minitx scan MODEL TEXT"""
     start = time.monotonic()
-    out = inputs.folder(arguments, "scan") / "scan.html"
+    out = files.unused(inputs.folder(arguments, "scan") / "scan.html")
     text = inputs.text_of(arguments.text)
     model, name = inputs.load(arguments.model), arguments.model
     scanned = scanning.scan(model, text)
@@ -30,5 +31,5 @@ def run(arguments):
     print(translated(scan.NEXT))
     for line in scan.commands(model, name, text, scanned):
         print(f"  {line}")
-    write(out, scan.page(model, name, text, scanned, attributed))
+    files.write(out, scan.page(model, name, text, scanned, attributed))
     print(f"\n{output.written(out, start)}")

@@ -1,10 +1,13 @@
 """`minitx steer`: continue a text with the direction between two kinds of texts added."""
 
+import numpy as np
+
 import minitx
 from minitx.research.passes import reader
+from minitx.research.steering import LEAST
 
-from ..contract import options
-from ..machine.language import filled
+from ..contract import options, own_texts
+from ..machine.language import filled, translated
 from ..texts import corpus, formats
 from . import flags, inputs
 
@@ -18,9 +21,9 @@ def declare(commands):
     command = flags.command(commands, "steer", run, about, "MODEL", "TEXT")
     for name in ("towards", "away"):
         about = f"texts to steer {name.replace('away', 'away from')}: {options.WAYS}"
-        command.add_argument(f"--{name}", required=True, metavar="FILE", help=about)
-    about = "unrelated text, whose loss is the price (sample)"
-    command.add_argument("--other", default="sample", metavar="TEXT", help=about)
+        command.add_argument(f"--{name}", required=True, metavar="TEXTS", help=about)
+    about = "unrelated text, whose loss is the price (sample, or stories if it knows only these)"
+    command.add_argument("--other", metavar="TEXT", help=about)
     flags.of_column(command)
     about = "layer before which the vector is added, from 0 (the middle)"
     command.add_argument("--layer", type=int, metavar="N", help=about)
@@ -32,16 +35,25 @@ def declare(commands):
     command.add_argument("--n", type=int, default=20, metavar="N", help=about)
 
 
+MADE = (
+    "made of {n} texts towards and {m} away; {n_out} and {m_out} others are held out, to try it on"
+)
 VECTOR = "before layer {layer}: {share:.1%} of the stream's length (shuffled labels: {null:.1%})"
 EFFECT = (
     "{what}: {change:+.3f} nats a token (shuffled labels {low:+.3f} to {high:+.3f}, "
     "random directions {least:+.3f} to {most:+.3f})"
 )
-PARTS = (
+PARTS = (  # of held-out texts and others
     "log-probability of texts to steer towards, not part of the vector",
     "log-probability of texts to steer away from, not part of the vector",
     "log-probability of other text, the price",
 )
+
+CONTRAST = (
+    "{verdict}: texts to steer towards gain {change:+.3f} nats a token more than those to steer "
+    "away from (95 % {low:+.3f} to {high:+.3f}; the largest null: {null:+.3f})"
+)
+TOO_FEW = "undecided: a vector needs six texts of each kind, and two more of each to try it on"
 
 
 def run(arguments):
@@ -51,7 +63,8 @@ def run(arguments):
     names = arguments.towards, arguments.away
     sides = [texts_of(model, name, arguments.column) for name in names]
     tokens = min(LONG, model.config.n_ctx)
-    other = [*corpus.texts(model, arguments.other, 0, tokens)][:OTHER]
+    named = arguments.other or own_texts.text(model)
+    other = [*corpus.texts(model, named, 0, tokens)][:OTHER]
     layer = model.config.n_layers // 2 if arguments.layer is None else arguments.layer
     kept, held_out = zip(*map(split, sides))
     vector = minitx.steering_vector(model, *kept, layer, token=arguments.token)
@@ -60,31 +73,43 @@ def run(arguments):
     steered = minitx.generate(model, text, arguments.n, edits=edits)
     for words, row in ("as it is", ids), ("steered", steered):
         print(f"{words}: {model.tokenizer.decode(row)}")
-    numbers = {"share": vector.share, "null": vector.null}
-    print("\n" + filled(VECTOR, layer=vector.layer, **numbers))
-    for what, texts in zip(PARTS, (*held_out, other)):
-        print(effect_of(what, vector.effect(texts, arguments.scale)))
+    (n, m), (n_out, m_out) = vector.n, map(len, held_out)
+    print("\n" + filled(MADE, n=n, m=m, n_out=n_out, m_out=m_out))
+    print(filled(VECTOR, layer=vector.layer, share=vector.share, null=vector.null))
+    print_effects(vector, [*held_out, other], arguments.scale)
+
+
+def print_effects(vector, texts, scale):
+    """What the vector changes on texts of both kinds and on others, and whether it steers."""
+    effects = [vector.effect(side, scale) if side else None for side in texts]
+    for what, effect in zip(PARTS, effects):
+        if effect:
+            print(effect_of(what, effect))
+    print()
+    if not all(effects[:2]):
+        return print(translated(TOO_FEW))
+    contrast = vector.contrast(*effects[:2])
+    low, high = contrast.interval
+    numbers = {"change": contrast.change, "low": low, "high": high, "null": contrast.null}
+    print(filled(CONTRAST, verdict=translated(contrast.verdict), **numbers))
+    if np.isnan(low) or min(vector.n) < LEAST:
+        print(translated(TOO_FEW))
 
 
 def texts_of(model, name, column):
-    """The documents of a file, as ids. Raises ValueError for fewer than two."""
+    """The documents of a file, or the text itself, as ids."""
     named = formats.of(name, column=column)
-    texts = [*corpus.texts(model, named, 0, model.config.n_ctx)]
-    if len(texts) < 2:
-        raise ValueError(f"{name!r} has {len(texts)} of the texts; expected at least two")
-    return texts
+    return [*corpus.texts(model, named, 0, model.config.n_ctx)]
 
 
 def split(texts):
     """The texts of the vector, and those that are held out: the last of every HELD_OUT."""
-    step = min(HELD_OUT, len(texts))
-    held_out = texts[step - 1 :: step]
-    kept = [text for i, text in enumerate(texts) if i % step != step - 1]
-    return kept, held_out
+    kept = [text for i, text in enumerate(texts) if i % HELD_OUT != HELD_OUT - 1]
+    return kept, texts[HELD_OUT - 1 :: HELD_OUT]
 
 
 def effect_of(what, effect):
     """One effect in a line, beside chance."""
     numbers = {"change": effect.change, "low": effect.shuffled.min(), "high": effect.shuffled.max()}
     numbers |= {"least": effect.random.min(), "most": effect.random.max()}
-    return filled(EFFECT, what=what, **numbers)
+    return filled(EFFECT, what=translated(what), **numbers)

@@ -136,9 +136,10 @@ def print_classes(model, trace, words=None):
 
 
 def point(name):
-    """'q' -> 'q', 'pattern.L3' -> ('pattern', 3)."""
-    stem, dot, layer = name.strip().partition(".L")
-    return (stem, int(layer)) if dot and layer.isdecimal() else name.strip()
+    """'q' -> 'q', 'pattern.L3' or 'pattern.3' -> ('pattern', 3)."""
+    stem, _, layer = name.strip().partition(".")
+    layer = layer.removeprefix("L")
+    return (stem, int(layer)) if layer.isdecimal() else name.strip()
 
 
 def save(trace, path, types=None):

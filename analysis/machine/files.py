@@ -1,6 +1,7 @@
 """Files that are replaced in one step, so that none is ever half written."""
 
 import errno
+import itertools
 import json
 import math
 import os
@@ -96,6 +97,14 @@ def writable_file(path):
         writable(target.parent)
     elif not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return path
+
+
+def unused(path):
+    """The path, or the first of NAME-2, NAME-3, … that is not there: what was written stays."""
+    names = (f"{path.stem}-{n}{path.suffix}" for n in itertools.count(2))
+    while path.exists():
+        path = path.with_name(next(names))
     return path
 
 

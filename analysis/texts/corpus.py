@@ -211,8 +211,11 @@ class Texts(DocumentSet):
         self.skipped = {"empty": 0, "of one token": 0}
         self.cut = 0
         longest = 0
+        unknown = None if is_ids(text) else model.tokenizer.unknown_id
         spool = Spool(model.config.n_vocab)
         for record, body in islice(self._bodies(self.skipped), n or None):
+            if unknown is not None and unknown in body:
+                model.tokenizer.warn_of_unknown(record.text)
             # interned: the labels of many documents are a few strings
             self.labels.append(record.label and sys.intern(record.label))
             length = len(body)

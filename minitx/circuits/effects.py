@@ -41,7 +41,8 @@ class Effects(show.Shown):
     `.effects` [...]: clean pieces into the corrupt runs, (patched - corrupt) / (clean - corrupt): 0
     changes nothing, 1 restores all. `.lost` [...]: corrupt pieces into the clean runs, (clean -
     patched) / (clean - corrupt): 1 loses all. The two differ where components back up each other.
-    `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled. `.null`, `.lost_null` [...]: the
+    `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled; one pair has none, and both ends
+    are its effect. `.null`, `.lost_null` [...]: the
     same with pieces of an unrelated pair, [... R] where R were given. `.clean`, `.corrupt` [N]: the
     measure of each text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs,
     `.into_corrupt_null`, `.into_clean_null` of those with pieces of an unrelated pair. effects[i]
@@ -96,7 +97,8 @@ class Effects(show.Shown):
     def _summary(self):
         flat = np.ravel(self.effects)
         largest = np.argsort(-abs(np.nan_to_num(flat)), kind="stable")[:10]
-        title = f"Effects {list(self.shape)} on {len(self.clean)} pairs of texts"
+        n = len(self.clean)
+        title = f"Effects {list(self.shape)} on {n} pair{'s' * (n > 1)} of texts"
         header = "piece", "restored", "95 %", "by chance", "lost", "by chance"
         rows = [self._cells(i) for i in largest]
         return show.Summary(title, ["  ".join(cells) for cells in rows], header, rows)
@@ -105,9 +107,10 @@ class Effects(show.Shown):
         """One piece as text: restored with its interval and null, lost with its null."""
         piece = ", ".join(map(str, np.unravel_index(i, self.shape))) if self.shape else "all"
         low, high = (f"{np.ravel(end)[i]:.3f}" for end in self.intervals)
+        interval = f"{low} to {high}" if len(self.clean) > 1 else "one pair"
         parts = self.effects, self.null, self.lost, self.lost_null
         effect, null, lost, lost_null = (f"{np.ravel(part)[i]:.3f}" for part in parts)
-        return [piece, effect, f"{low} to {high}", null, lost, lost_null]
+        return [piece, effect, interval, null, lost, lost_null]
 
 
 def check_differ(clean, corrupt):

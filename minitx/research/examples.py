@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from .. import show
 from ..arrays import Model
 from ..points import Key
+from ..text import told_once
 from ..training.saved import write
 from .features import read_feature
 from .passes import encode, point_of, reader, vectors
@@ -26,9 +27,17 @@ CONTEXT = 8  # tokens on either side
 BINS = 30
 PAGE = """<!doctype html><meta charset="utf-8"><title>{title}</title>
 <style>body {{font: 15px sans-serif; margin: 2em}} td {{padding: .1em .8em; vertical-align: bottom}}
-.bar {{background: #0072b2; width: .8em; display: inline-block}}</style>
+.bar {{background: #0072b2; width: .8em; display: inline-block}}
+.bars {{border-bottom: 1px solid; border-left: 1px solid; white-space: nowrap; padding: 0 .3em}}
+.ends {{display: flex; justify-content: space-between}}</style>
 <h1>{title}</h1><p>{null}</p>{largest}<h2>Texts drawn at random</h2>{random}
-<h2>All tokens, from {low:.3g} to {high:.3g} (heights: log of their number)</h2><p>{bars}</p>"""
+<h2>All tokens by value</h2><table><tr>
+<td>number of tokens,<br>logarithmic,<br>at most {most:,}</td><td class="bars">{bars}</td></tr>
+<tr><td></td><td class="ends"><span>{low:.3g}</span><span>value</span><span>{high:.3g}</span></td>
+</tr></table>"""
+SAME = (
+    "; order does not matter: with tokens in random order it is as large, so it reads words alone"
+)
 
 
 class Example(NamedTuple):
@@ -46,15 +55,16 @@ class Examples(show.Shown):
 
     `.values` [n]: those of the largest, `.null` [n]: the largest of the same texts with their
     tokens in random order. `.counts` [30] and `.edges` [31]: the histogram of all tokens, of which
-    there are `.n_tokens`. `.save(path)` writes a page.
+    there are `.n_tokens`, in `.n_texts`. `.save(path)` writes a page.
     """
 
-    def __init__(self, what, largest, random, null, values):
+    def __init__(self, what, largest, random, null, values, n_texts):
         self.largest, self.random, self.null = largest, random, null
         self.values = np.array([example.value for example in largest])
         self.counts, self.edges = np.histogram(values, BINS)
-        self.n_tokens = len(values)
-        self._title = f"{what}: the largest in {len(largest)} texts, of {self.n_tokens:,} tokens"
+        self.n_tokens, self.n_texts = len(values), n_texts
+        texts = f"{len(largest):,} of {n_texts:,} texts"
+        self._title = f"{what}: the largest in {texts}, of {self.n_tokens:,} tokens"
 
     def _summary(self):
         return self._table(self.largest, self._title)
@@ -66,7 +76,8 @@ class Examples(show.Shown):
 
     def _beside(self):
         mean, null = self.values.mean(), self.null.mean()
-        return f"mean of these values: {mean:.4g}; with tokens in random order: {null:.4g}"
+        same = SAME if np.allclose(self.values, self.null, rtol=1e-3) else ""
+        return f"mean of these values: {mean:.4g}; with tokens in random order: {null:.4g}{same}"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a page: the examples, random ones, and the histogram."""
@@ -78,10 +89,11 @@ class Examples(show.Shown):
         parts["random"] = self._table(self.random, "").html()
         parts["bars"] = "".join(bars)
         low, high = self.edges[0], self.edges[-1]
-        page = PAGE.format(**parts, low=low, high=high)
+        page = PAGE.format(**parts, low=low, high=high, most=self.counts.max())
         write(Path(path), page)
 
 
+@told_once()
 def top_examples(
     model: Model | str | PathLike[str],
     documents: Iterable[Any],
@@ -182,7 +194,7 @@ class Search:
         largest = [self._shown(*x) for x in self.largest]
         random = [self._shown(*x) for x in self.random]
         values = np.concatenate(self.values)
-        return Examples(what, largest, random, np.array(self.null), values)
+        return Examples(what, largest, random, np.array(self.null), values, self.n_texts)
 
     def _shown(self, value, document, position, window, own):
         from ..analysis.texts import corpus

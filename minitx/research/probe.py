@@ -24,6 +24,7 @@ from ..arrays import Model
 from ..files import one_line
 from ..inputs import Ids, Texts
 from ..points import Key
+from ..text import told_once
 from ..training.saved import write
 from .labelled import of_file, read_labels, split
 from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
@@ -99,6 +100,7 @@ class Probe(show.Shown):
             W = W[1] - W[0]
         return W / np.linalg.norm(W, axis=-1, keepdims=True)
 
+    @told_once()
     def predict(self, texts: Texts | Ids) -> np.ndarray | list[np.ndarray]:
         """The class of each text [N]; with token "each", those of each text's tokens, a list."""
         model, arrays = self._model, self._arrays
@@ -139,6 +141,7 @@ class Probe(show.Shown):
         return cls(reader(model), arrays, **stated)
 
 
+@told_once()
 def fit_probe(
     model: Model | str | PathLike[str],
     texts: Texts | Ids | PathLike[str],

@@ -18,23 +18,41 @@ from .. import show
 from ..arrays import Model
 from ..heads import require_head
 from ..inputs import Ids, Texts
+from ..text import told_once
 from ..trace import run
 from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
 
-DRAWS, TRIED = 100, 10  # shuffled vectors; of them, those whose effect is measured
+DRAWS, TRIED = 100, 20  # shuffled vectors; of them, those whose effect is measured
 CHANCE = 0.95  # quantile of what shuffled labels give
+VERDICTS = "beyond chance", "no more than chance", "undecided"
+LEAST, HELD_OUT = 6, 2  # texts of each side that a vector is made of, and that it is tried on
 
 
 class Effect(NamedTuple):
     """Change of the log-probability of texts, in nats per token, and that of vectors by chance.
 
-    change: mean of the texts. shuffled, random [n]: the same of vectors of shuffled labels, and of
-    random directions, as long as the vector itself.
+    change: mean of the texts. shuffled, random [n]: the same of vectors of shuffled labels, as long
+    as these are, and of random directions, as long as the vector. by_text [N]: of each text.
     """
 
     change: float
     shuffled: np.ndarray
     random: np.ndarray
+    by_text: np.ndarray
+
+
+class Contrast(NamedTuple):
+    """The change of texts to steer towards less that of texts to steer away from, nats per token.
+
+    interval: 95 % over the texts (Welch's t). null: the largest of vectors of shuffled labels and
+    of random directions. verdict: "beyond chance" if all of the interval is above it, "no more than
+    chance" if none is; "undecided" otherwise, and of fewer than 6 texts a side or 2 held out.
+    """
+
+    change: float
+    interval: tuple[float, float]
+    null: float
+    verdict: str
 
 
 class SteeringVector(show.Shown):
@@ -42,10 +60,12 @@ class SteeringVector(show.Shown):
 
     `.share`: its length over the mean length of the stream. `.null`: the 95 % quantile of that
     share for vectors of shuffled labels, `.shuffled` [n D]. A share below its null is noise.
+    `.n`: how many positive and negative texts it is made of.
     """
 
-    def __init__(self, model, layer, vector, shuffled, length):
-        self.layer, self.vector, self.shuffled = layer, vector, shuffled
+    def __init__(self, model, layer, vector, shuffled, length, n):
+        self.layer, self.n = layer, n
+        self.vector, self.shuffled = vector, shuffled
         self.share = float(np.linalg.norm(vector) / length)
         self.null = float(np.quantile(np.linalg.norm(shuffled, axis=1), CHANCE) / length)
         self._model = model
@@ -56,6 +76,7 @@ class SteeringVector(show.Shown):
         lines = [f"{row[0]} of the stream's length; 95 % of shuffled labels: up to {row[1]}"]
         return show.Summary(title, lines, ("share of the stream", "shuffled labels"), [row])
 
+    @told_once()
     def effect(self, texts: Texts, scale: float = 1.0, seed: int = 0) -> Effect:
         """Change of the mean log-probability of these texts, in nats per token, where it is added.
 
@@ -65,22 +86,41 @@ class SteeringVector(show.Shown):
         >>> import minitx
         >>> v = minitx.steering_vector("tiny-stories", ["She was sad."], ["She was glad."], 2)
         >>> effect = v.effect(["He was sad."], scale=2.0)
-        >>> effect.random.shape
-        (10,)
+        >>> effect.random.shape, effect.by_text.shape
+        ((20,), (1,))
         """
         batches = encoded(self._model, listed(texts))
-        before = log_probability(self._model, batches)
+        before = log_probabilities(self._model, batches)
         rng = np.random.default_rng(seed)
         drawn = rng.standard_normal((TRIED, len(self.vector)))
 
         def change(direction):
-            edits = self._edits(self._as_long(direction), scale)
-            return log_probability(self._model, batches, edits) - before
+            edits = self._edits(direction, scale)
+            return log_probabilities(self._model, batches, edits) - before
 
-        shuffled = [change(direction) for direction in self.shuffled[:TRIED]]
-        random = [change(direction) for direction in drawn]
+        shuffled = [change(direction).mean() for direction in self.shuffled[:TRIED]]
+        random = [change(self._as_long(direction)).mean() for direction in drawn]
         own = change(self.vector)
-        return Effect(own, np.array(shuffled), np.array(random))
+        return Effect(float(own.mean()), np.array(shuffled), np.array(random), own)
+
+    def contrast(self, towards: Effect, away: Effect) -> Contrast:
+        """What texts of one side gain more than those of the other, beside what chance gives.
+
+        towards, away: effects on texts of either side that the vector was not made of.
+        """
+        shuffled = towards.shuffled - away.shuffled
+        random = towards.random - away.random
+        null = float(max(shuffled.max(), random.max()))
+        low = high = np.nan
+        if min(len(towards.by_text), len(away.by_text)) >= HELD_OUT:
+            low, high = difference(towards.by_text, away.by_text)
+        beyond, no_more, verdict = VERDICTS
+        if min(self.n) >= LEAST and low > null:
+            verdict = beyond
+        elif min(self.n) >= LEAST and high <= null:
+            verdict = no_more
+        change = towards.change - away.change
+        return Contrast(change, (low, high), null, verdict)
 
     def _as_long(self, direction):
         """A direction with the length of the vector itself."""
@@ -91,6 +131,7 @@ class SteeringVector(show.Shown):
         return {("resid_pre", self.layer): lambda x: x + np.asarray(scale * vector, x.dtype)}
 
 
+@told_once()
 def steering_vector(
     model: Model | str | PathLike[str],
     positive: Texts | Ids,
@@ -132,7 +173,7 @@ def steering_vector(
     weights = np.repeat([1 / n[0], -1 / n[1]], n)
     rng = np.random.default_rng(seed)
     shuffled = _shuffled(weights, n, rng) @ x
-    return SteeringVector(model, key[1], weights @ x, shuffled, np.mean(lengths))
+    return SteeringVector(model, key[1], weights @ x, shuffled, np.mean(lengths), tuple(n))
 
 
 def _shuffled(weights, n, rng):  # -> [DRAWS N]
@@ -164,14 +205,27 @@ def steer(vector: SteeringVector, scale: float = 1.0) -> dict[tuple[str, int], C
     return vector._edits(vector.vector, scale)
 
 
-def log_probability(model, batches: Sequence, edits=None) -> float:
-    """Mean over texts of the mean log-probability of their tokens but the first, in nats."""
+def difference(x, y):  # [N], [M] -> (low, high)
+    """95 % interval of mean x - mean y, by Welch's t."""
+    import scipy
+
+    a = x.var(ddof=1) / len(x)
+    b = y.var(ddof=1) / len(y)
+    squares = a * a / (len(x) - 1) + b * b / (len(y) - 1)
+    degrees = max((a + b) ** 2 / max(squares, 1e-300), 1)
+    reach = scipy.special.stdtrit(degrees, 0.975) * (a + b) ** 0.5
+    middle = x.mean() - y.mean()
+    return float(middle - reach), float(middle + reach)
+
+
+def log_probabilities(model, batches: Sequence, edits=None) -> np.ndarray:  # [N]
+    """The mean log-probability of each text's tokens but the first, in nats."""
     require_head(model)
     cfg = model.config
     if cfg.task_head != "causal":
         text = f"this model ({cfg.model_type}) does not predict the next token"
         raise ValueError(f"{text}; the probability of a text needs a causal model")
-    return float(np.mean([_of_text(model, batch, edits) for batch in batches]))
+    return np.array([_of_text(model, batch, edits) for batch in batches])
 
 
 def _of_text(model, batch, edits):

@@ -80,6 +80,7 @@ def test_the_last_stream_restores_everything():
     assert effects.shape == (1, 6) and abs(effects[0, -1] - 1) < 1e-12
     assert abs(effects[0, :-1]).max() < 1e-12
     assert (effects.intervals[0] == effects.intervals[1]).all()
+    assert "on 1 pair of texts" in repr(effects) and "one pair" in repr(effects)
     assert abs(circuits.patch(model, clean, corrupt, ANSWER, "pos_embed").effects).max() < 1e-12
 
 

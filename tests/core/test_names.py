@@ -42,6 +42,16 @@ def test_a_name_has_its_value_or_says_what_comes_closest(name, trace):
     assert_same(1 / x if name.endswith("hook_scale") else x, name, RECORD[name])
 
 
+@pytest.mark.parametrize("name", ["q.3", "q.L3"])
+def test_a_name_with_its_layer_is_the_point(name):
+    """As files of a collection and commands write it; a point without layers has none."""
+    assert point_of(name) == ("q", 3)
+    with pytest.raises(ValueError, match=rf"unknown point '{name}'; minitx calls it \('q', 3\)"):
+        minitx.run("tiny-gpt2", "a", name)
+    with pytest.raises(ValueError, match="'embed.3' names no point"):
+        point_of("embed.3")
+
+
 def assert_same(x, name, expected):
     """float32 on both sides; measured: 7.2e-7 of the length at most, in T5 6.7e-7."""
     if name.endswith(BY_HEAD):

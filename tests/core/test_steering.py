@@ -65,7 +65,7 @@ def test_edits_move_the_stream_and_the_effect_is_that_of_the_logits():
     effect = v.effect([row], scale=-1.5)
     assert effect.change == pytest.approx(log_p[1] - log_p[0], abs=1e-12)
     assert v.effect([row], scale=0.0).change == 0
-    assert len(np.unique(effect.random)) == 10
+    assert len(np.unique(effect.random)) == 20
 
 
 def test_labels_that_mean_nothing_are_rarely_above_their_null():
@@ -87,6 +87,49 @@ def test_sides_of_different_sizes_are_no_pairs():
     expected = x[:3].mean(axis=0) - x[3:].mean(axis=0)
     assert np.abs(v.vector - expected).max() < 1e-13
     assert v.shuffled.shape == (100, model.config.d_model)
+
+
+def two_kinds(n=20):
+    """A silent GPT-2, and texts of its even tokens, whose embeddings have u more, and of others."""
+    model = planted(direction(tiny.load("gpt2-causal")))
+    u = direction(model, seed=4)
+    added = np.where(np.arange(model.config.n_vocab) % 2, -1, 1)[:, None] * u
+    weights = {"W_E": model.weights.W_E + added, "W_U": model.weights.W_U + added.T}
+    rows = tiny.ids(model, 2 * n, 6, seed=3) // 2 * 2 % (model.config.n_vocab - 1)
+    return tiny.with_weights(model, **weights), [*rows[:n]], [*rows[n:] + 1]
+
+
+def contrast_of(model, even, odd, n=14, seed=0):
+    v = minitx.steering_vector(model, even[:n], odd[:n], layer=1, seed=seed)
+    return v.contrast(v.effect(even[n:]), v.effect(odd[n:]))
+
+
+def test_a_planted_kind_is_steered_beyond_chance():
+    contrast = contrast_of(*two_kinds())
+    low, high = contrast.interval
+    assert contrast.null < low < contrast.change < high
+    assert contrast.verdict == "beyond chance"
+
+
+def test_kinds_that_do_not_differ_are_steered_no_more_than_chance():
+    """20 labellings of the same texts: by its rule one has p < 1/21, and three p < 0.07."""
+    model, even, odd = two_kinds()
+    verdicts = []
+    for seed in range(20):
+        mixed = np.random.default_rng(seed).permutation([*even, *odd])
+        verdicts.append(contrast_of(model, [*mixed[:20]], [*mixed[20:]], seed=seed).verdict)
+    assert verdicts.count("beyond chance") <= 2 < verdicts.count("no more than chance")
+
+
+def test_too_few_texts_are_undecided():
+    model, even, odd = two_kinds()
+    assert contrast_of(model, even, odd, n=5).verdict == "undecided"
+    single = contrast_of(model, even[:15], odd[:15])
+    assert single.verdict == "undecided" and np.isnan(single.interval).all()
+    v = minitx.steering_vector(model, even[:14], odd[:14], layer=1)
+    same = v.effect([even[15], even[15]]), v.effect([odd[15], odd[15]])
+    contrast = v.contrast(*same)  # no spread
+    assert contrast.interval == pytest.approx((contrast.change, contrast.change))
 
 
 @pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "llama-grouped", "t5-gated", "deberta-masked"])

@@ -40,6 +40,7 @@ def test_planted_tokens_come_back():
     examples = minitx.top_examples(model, iter(rows), "embed", direction, n=3)
     assert [(x.document, x.position) for x in examples.largest] == [(2, 0), (5, 3), (11, 4)]
     assert [*examples.values] == [*examples.null] == [1, 1, 1]  # words alone: order is nothing
+    assert "order does not matter" in repr(examples)
     assert examples.counts.sum() == examples.n_tokens == rows.size
     assert examples.counts[-1] == 4 and len(examples.edges) == len(examples.counts) + 1
     assert {x.document for x in examples.random} <= {*range(12)} and len(examples.random) == 3
@@ -56,6 +57,7 @@ def test_a_feature_of_order_is_above_its_null():
     examples = minitx.top_examples(model, rows, ("resid_pre", 0), direction, n=6)
     assert [*examples.values] == [2] * 6
     assert examples.null.mean() < 2 and examples.null.shape == (6,)
+    assert "order does not matter" not in repr(examples)
 
 
 def test_random_tokens_in_random_order_are_the_same():
@@ -106,12 +108,13 @@ def test_neurons_heads_and_directions_of_every_single_stack(variant):
 def test_a_page_and_a_table(tmp_path):
     texts = ["The dog ran to the house.", "She was sad.", "<b>Tom</b> was here."]
     examples = minitx.top_examples("tiny-stories", texts, ("post", 3), 17, n=2)
-    assert "number 17 of ('post', 3): the largest in 2 texts" in repr(examples)
+    assert "number 17 of ('post', 3): the largest in 2 of 3 texts" in repr(examples)
     assert "with tokens in random order" in repr(examples) and "«" in repr(examples)
     examples.save(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and page.count('class="bar"') == 30
     assert "<b>" not in page and "Texts drawn at random" in page
+    assert "number of tokens" in page and ">value<" in page
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ def test_the_commands_that_it_gives_run(name, text, tmp_path, monkeypatch, capsy
     assert cli.main(["scan", name, text]) == 0
     said = capsys.readouterr().out
     assert (tmp_path / f"out/{name}-scan/scan.html").read_text().count("<img") == 2
+    assert cli.main(["scan", name, text]) == 0
+    pages = sorted(path.name for path in (tmp_path / f"out/{name}-scan").iterdir())
+    assert pages == ["scan-2.html", "scan.html"] and "scan-2.html" in capsys.readouterr().out
     lines = [shlex.split(line)[1:] for line in said.splitlines() if line.startswith("  minitx")]
     assert [line[0] for line in lines] == ["patch", "attribute", "serve"]
     for line in lines[:2]:

@@ -38,6 +38,7 @@ PIECES = (
 DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
     Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
 TABLES = """
+    analysis.commands.steer PARTS
     analysis.commands.trace TITLES
     analysis.experiments.lags BY_HEAD
     analysis.experiments.profiles BY_HEAD
@@ -104,6 +105,7 @@ TABLES = """
     analysis.parity.compare DIFFERENT
     analysis.parity.record HELPS
     analysis.running.cost LINES
+    research.steering VERDICTS
 """  # a module, and its name of what holds texts
 
 
