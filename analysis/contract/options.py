@@ -134,8 +134,8 @@ Shuffles = Annotated[Count, "shuffles of the null"]
 Every = Annotated[Count, "of a masked model, hide one token in this many"]
 Heads = Annotated[
     str,
-    "heads to draw, e.g. L0H0,L1H2; auto: those with the sharpest attention to the left and to the "
-    "right, and the one with the broadest",
+    "heads to draw, e.g. L0H0,L1H2, or L1 for all of a layer; auto: those with the sharpest "
+    "attention to the left and to the right, and the one with the broadest",
 ]
 Seed = Annotated[int, AtLeast(0), "random seed"]
 

@@ -38,26 +38,34 @@ def named(pairs):
 
 
 def parse(names, config):
-    """'L0H0,L2H3' -> [(0, 0), (2, 3)].
+    """'L0H0,L2H3' -> [(0, 0), (2, 3)]; L1 is all heads of a layer, head(1,1) the paper's L0H0.
 
     Raises ValueError if a name is not a head of this model, or if there is none.
     """
-    pairs = [_parse_name(text, config) for text in re.split(r"[,\s]+", names) if text]
+    parts = re.findall(r"head\([^)]*\)|[^,\s]+", names)
+    pairs = [pair for text in parts for pair in _parse_name(text, config)]
     if not pairs:
         raise ValueError("--head names no head: wanted L0H0,L1H2 or auto")
-    return pairs
+    return [*dict.fromkeys(pairs)]
 
 
 def _parse_name(text, config):
-    """'L2H3' -> (2, 3)."""
-    match = re.fullmatch(r"L(\d+)H(\d+)", text)
-    if match:
-        layer, head = map(int, match.groups())
-        if layer < config.n_layers and head < config.n_heads:
-            return layer, head
+    """'L2H3' -> [(2, 3)]; 'L2' -> all of this layer."""
+    own = re.fullmatch(r"L(\d+)(?:H(\d+))?", text)
+    papers = re.fullmatch(r"head\(\s*(\d+)\s*,\s*(\d+)\s*\)", text)
+    layer, heads = -1, range(config.n_heads)
+    if own:
+        layer = int(own[1])
+        heads = [int(own[2])] if own[2] else heads
+    elif papers:
+        layer = int(papers[1]) - 1
+        heads = [int(papers[2]) - 1]
+    if 0 <= layer < config.n_layers and 0 <= heads[0] < config.n_heads:
+        return [(layer, head) for head in heads]
     last = name(config.n_layers - 1, config.n_heads - 1)
     raise ValueError(
-        f"{text!r} is not a head of this model: wanted L0H0 to {last}, joined by commas, or auto"
+        f"{text!r} is not a head of this model: wanted L0H0 to {last}, joined by commas, L0 for "
+        "all of a layer, head(1,1) as the paper counts, or auto"
     )
 
 

@@ -2,13 +2,15 @@
 
 formats.py finds the documents of a text. `documents` makes full ones: the lines are read one after
 another, joined by line breaks, and cut into documents of T tokens, no padding, special tokens at
-the ends; a text given itself is read as it stands. `texts` gives the documents themselves, each as
+the ends; a text given itself is read as it stands. Of a text that is much longer they are from all
+of its parts (spread.py). `texts` gives the documents themselves, each as
 long as it is. Token ids from a file take the place of a text in both.
 
 Order: special tokens, tokens of a text, full documents, real ones, checks of options.
 """
 
 import sys
+import warnings
 from itertools import islice
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from . import ids
 from .formats import Record, is_ids, itself, lines, of, records, shown
 from .spool import Spool
+from .spread import Spread
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
 AS_MANY = 100  # full documents, at most, where their number is not given
@@ -140,10 +143,43 @@ class DocumentSet:
 
 
 class Documents(DocumentSet):
-    """N documents of T tokens [T] each, special tokens included."""
+    """N documents of T tokens [T] each, special tokens included.
+
+    spread: whether they are from all parts of the text, and not its beginning.
+    """
+
+    spread = False
 
     def _ordinary(self):
+        if self.spread:
+            return Spread(self.model, self.text, self.size).documents(self.n)
         return islice(pieces(self.model, self.text, self.size), self.n)
+
+    def take(self, n):
+        """Keep n of them, or all that a shorter text has; the number of tokens that were read."""
+        spread = Spread(self.model, self.text, self.size)
+        if spread.fits(n):
+            self._keep(spread.documents(n))
+            self.spread = self.n == n
+        if self.spread:
+            return self.n * self.size
+        bodies = pieces(self.model, self.text, self.size)
+        n_tokens = self._keep(islice(bodies, n))
+        if self.n == n and spread.is_stream and len(next(bodies, ())) == self.size:
+            text = f"{shown(self.text)} is read from its beginning, as no place in it can be sought"
+            warnings.warn(f"{text}: intervals are of its first {n} documents", stacklevel=3)
+        return n_tokens
+
+    def _keep(self, bodies):
+        """Keep the full ones of these; the number of the tokens of all."""
+        self.spool = Spool(self.model.config.n_vocab)
+        self.n = n_tokens = 0
+        for body in bodies:
+            n_tokens += len(body)
+            if len(body) == self.size:
+                self.n += 1
+                self.spool.add(body)
+        return n_tokens
 
     def first(self, n=1):
         """The first n of them: [n T]."""
@@ -165,13 +201,7 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, any_length=True
         )
     _at_least("documents", n, 1)
     full = Documents(model, text, n, tokens or longest)
-    full.spool = Spool(model.config.n_vocab)
-    full.n = n_tokens = 0
-    for piece in islice(pieces(model, text, full.size), n or most):
-        n_tokens += len(piece)
-        if len(piece) == full.size:
-            full.n += 1
-            full.spool.add(piece)
+    n_tokens = full.take(n or most)
     if full.n < max(n, 1):
         raise ValueError(_too_short(full, n or 1, n_tokens, least if any_length else np.inf))
     return full

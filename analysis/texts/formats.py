@@ -170,7 +170,20 @@ def _records(text, choice):
 def lines(text):
     """Every line of every document that is not blank, stripped."""
     for record in records(text):
-        yield from filter(None, map(str.strip, record.text.split("\n")))
+        yield from _lines_of(record.text)
+
+
+def _lines_of(content):
+    """The lines of a document that are not blank, stripped."""
+    return filter(None, map(str.strip, content.split("\n")))
+
+
+def of_line(path, text, line, where):
+    """The lines, as of `lines`, that one line of a .txt or .jsonl file stands for."""
+    if compression.layout(path) == ".jsonl" and line.strip():
+        named = of(text)
+        line = _of_object(_parse_object(line, where), named.column, named.label, where).text
+    return _lines_of(line)
 
 
 def _document(path):

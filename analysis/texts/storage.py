@@ -24,6 +24,8 @@ NAMED |= {name: SAMPLE.with_name(f"{name}.txt") for name in ("dates", "rows", "s
 CLASSES = "neg", "pos"
 TEXT, PARQUET = ".txt", ".parquet"
 LAYOUTS = TEXT, ".csv", ".tsv", ".jsonl", ".json", PARQUET  # of which a folder may have files
+# which are read from the beginning: a line by itself says nothing
+WHOLE = ".csv", ".tsv", ".json", PARQUET, *compression.ENDINGS
 # bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
 LONGEST = 1 << 22
 
@@ -201,18 +203,19 @@ def _spooled(place):
 # --- lines
 
 
-def decoded(path):
-    """(number, line with its end) of every line of a file.
+def decoded(path, start=0):
+    """(number, line with its end) of every line of a file, from the byte `start` on.
 
     Raises ValueError that names the byte where a line is not valid UTF-8, or a file is damaged.
     """
     with compression.opened(path) as file:
-        start = 0
+        if start:
+            file.seek(start)
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
             if len(raw) > LONGEST:
                 raise too_long(f"{display_name(path)}, line {number}")
             try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                line = raw.decode("utf-8" if start else "utf-8-sig")
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{display_name(path)!r} is not valid UTF-8: line {number}, byte "

@@ -378,3 +378,21 @@ def test_the_settings_of_a_text_itself():
     stated = formats.described("The cat sat.")
     assert stated["name"] == "the text itself" and stated["files"] == 1
     assert stated["sha256"] == hashlib.sha256(b"The cat sat.").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "names, pairs",
+    [
+        ("L0H0,L2H3", [(0, 0), (2, 3)]),
+        ("L1", [(1, 0), (1, 1), (1, 2), (1, 3)]),
+        ("head(1,1) head(3, 4),L0H0", [(0, 0), (2, 3)]),  # the paper counts from 1
+    ],
+)
+def test_heads_are_named_one_by_one_by_layer_or_as_the_paper_counts(causal, names, pairs):
+    assert heads.parse(names, causal.config) == pairs
+
+
+@pytest.mark.parametrize("name", ["L9", "head(0,1)", "head(1,9)", "L0H", "H0"])
+def test_a_name_that_is_no_head_says_what_names_there_are(causal, name):
+    with pytest.raises(ValueError, match=r"is not a head of this model: wanted L0H0 to .*L0 for"):
+        heads.parse(name, causal.config)

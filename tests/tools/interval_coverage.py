@@ -3,12 +3,13 @@
     python tests/tools/interval_coverage.py --model MODEL … --text TEXT …
 
 Of every piece of a text: its loss, and how much more it is with positions at zero. N documents are
-pieces in a row, or one from each N-th of the text (Cochran 1977). In brackets: half of the mean
-width of an interval, in nats per token.
+pieces in a row, one from each N-th of the text (Cochran 1977), or found by seeking in it, as
+experiments find them in a long text (fewer draws: each document is another). In brackets: half of
+the mean width of an interval, in nats per token.
 """
 
 import argparse
-from itertools import islice
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,25 +18,51 @@ import minitx
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import losses, position_edits
 from minitx.analysis.texts import corpus
+from minitx.analysis.texts.spread import Spread
 
 SIZES = 4, 8, 12, 20, 60
 STARTS = 1000  # draws of N documents
 DRAWS = 1000  # of the bootstrap
+SOUGHT = 200  # draws of N documents by seeking
 EVERY = 8  # of a masked model's tokens one in so many is hidden, all of them at once
 
 
-def of_pieces(model, text, T, most):
+def of_pieces(model, text, T, bodies):
     """Losses [n], and how much more they are with positions at zero [n], of pieces of T tokens."""
     before, after = corpus.ends(model, text)
     without = position_edits.condition(position_edits.off(model.config))
-    size = T - len(before) - len(after)
     rows = []
-    for i, piece in enumerate(islice(corpus.pieces(model, text, size), most)):
-        if len(piece) == size:
-            document = np.concatenate([before, piece, after])
+    for i, body in enumerate(bodies):
+        document = np.concatenate([before, body, after])
+        if len(document) == T:
             rows.append([loss(model, document, condition, i) for condition in (None, without)])
     own, zero = np.array(rows).T
     return own, zero - own
+
+
+def sought(model, text, T, truth):
+    """Coverage and half the width by N, as cells, of documents found by seeking: [2 N]."""
+    spread = Spread(model, text, T - sum(map(len, corpus.ends(model, text))))
+    cells = []
+    for N in SIZES:
+        draws = [
+            of_pieces(model, text, T, spread.documents(N, seed)) for seed in range(1, SOUGHT + 1)
+        ]
+        values = np.moveaxis(draws, 0, -1)  # [2 N draws]
+        cells.append([cell(stats.interval(v), mean) for v, mean in zip(values, truth)])
+    return zip(*cells)
+
+
+def beginning(model, text, n_tokens, folder):
+    """A file with the first lines of a text that have so many tokens."""
+    path, n = Path(folder, "beginning.txt"), 0
+    with path.open("w") as file:
+        for line in corpus.lines(text):
+            n += len(model.tokenizer.encode(f"{line}\n", special=False))
+            if n > n_tokens:
+                break
+            file.write(f"{line}\n")
+    return str(path)
 
 
 def loss(model, document, condition, i):
@@ -75,10 +102,15 @@ def row(values, draw, method):
     rng = np.random.default_rng(0)
     truth, cells = values.mean(), []
     for N in SIZES:
-        low, high = method(values[draw(len(values), N, rng)], rng)
-        held = ((low <= truth) & (truth <= high)).mean()
-        cells.append(f"{held:.2f} (±{(high - low).mean() / 2:.2f})")
+        cells.append(cell(method(values[draw(len(values), N, rng)], rng), truth))
     return cells
+
+
+def cell(interval, truth):
+    """The share of intervals [2 S] that hold the truth, and half their width."""
+    low, high = interval
+    held = ((low <= truth) & (truth <= high)).mean()
+    return f"{held:.2f} (±{(high - low).mean() / 2:.2f})"
 
 
 def main():
@@ -94,12 +126,21 @@ def main():
     for name in given.model:
         model = minitx.load(name)
         for text in given.text:
-            measured = of_pieces(model, text, given.tokens, given.pieces)
-            for what, values in zip(("loss", "rise at zero"), measured):
-                for how, (draw, method) in METHODS.items():
-                    cells = " | ".join(row(values, draw, method))
-                    of = f"{name}, {Path(text).name} ({len(values)})"
-                    print(f"| {of} | {what} | {how} | {cells} |", flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                table(model, name, text, folder, given)
+
+
+def table(model, name, text, folder, given):
+    """Print the rows of a model and a text."""
+    size = given.tokens - sum(map(len, corpus.ends(model, text)))
+    path = beginning(model, text, size * given.pieces, folder)
+    measured = of_pieces(model, path, given.tokens, corpus.pieces(model, path, size))
+    by_seeking = sought(model, path, given.tokens, [values.mean() for values in measured])
+    for what, values, last in zip(("loss", "rise at zero"), measured, by_seeking):
+        rows = {how: row(values, *method) for how, method in METHODS.items()}
+        for how, cells in (rows | {"found by seeking, Student's t": last}).items():
+            of = f"{name}, {Path(text).name} ({len(values)})"
+            print(f"| {of} | {what} | {how} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
