@@ -69,12 +69,23 @@ def sample(model, source, n, seed):
         if model.config.picture.channels != 3:
             raise NotApplicable("the sample has three channels; wanted --text FOLDER of pictures")
         pictures, classes = shapes.draw(n or AS_MANY, (seed, 1))
-        return Sample(model.encode(images=list(pictures)).tokens, classes)
+        return Sample(model.encode(images=[*_sized(pictures, model)]).tokens, classes)
     paths = paths_of(Path(source))
     if len(paths) < max(n, 1):
         text = f"{source} has {len(paths)} pictures; wanted {n or 'at least 1'}"
         raise ValueError(f"{text}, whose names end in {', '.join(sorted(ENDINGS))}")
     return Sample(model.encode(images=paths[: n or AS_MANY]).tokens, None)
+
+
+def _sized(pictures, model):
+    """Drawn pictures [N h w C] in the size that a model reads whose preprocessor resizes none."""
+    steps = model.preprocessor.steps
+    if steps.size or steps.shortest or steps.crop:
+        return pictures
+    rows, columns = (
+        np.arange(n) * side // n for n, side in zip(model.config.picture.size, pictures.shape[1:3])
+    )
+    return pictures[:, rows][:, :, columns]
 
 
 def paths_of(path):

@@ -24,6 +24,11 @@ EVERY = 2  # seconds at least between two pages of a report that is not done
 PAGE = Path(__file__).parent / "page"
 STYLE, PROGRAM = ((PAGE / f"report.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
 STYLE = tokens.css() + STYLE
+# results that several experiments have, each of its own documents and hidden tokens, in nats
+UNCHANGED = "predict remove-positions scale-positions inject-positions shift projections notch dial"
+UNCHANGED = dict.fromkeys([*UNCHANGED.split(), "mask-positions"], "loss") | {"probe": "loss_on"}
+AT_ZERO = {"shift": "change_zero", "inject-positions": "without"}
+AT_ZERO |= {"remove-positions": "loss_zero loss", "probe": "loss_off loss_on"}  # differences
 
 
 def make(model, name, out, options=(), resume=False, n_processes=1):
@@ -159,8 +164,27 @@ def about(model, runs, seconds):
     took = translated("{experiments} in {seconds:.0f} s")
     took = took.format(experiments=count(len(runs), "experiment"), seconds=seconds)
     rows.append((translated("this page"), took))
+    both = {translated("loss of the unchanged model, nats"): UNCHANGED}
+    both[translated("rise of the loss with positions at zero, nats")] = AT_ZERO
+    rows += [(title, text) for title, fields in both.items() if (text := several(runs, fields))]
     summary = f"{stated['type']}: {stated['shape']}; {stated['weights']}"
     return parts.fold(summary, parts.table(("fact", "this model"), rows, "facts"), "about")
+
+
+def several(runs, fields):
+    """What experiments measured of one quantity, equal values together; "" if none did.
+
+    fields: {experiment: its result, or two, of which the second is taken off}.
+    """
+    names = {}
+    for experiment, outcome, _ in runs:
+        wanted = fields.get(experiment.name, "").split()
+        if wanted and not isinstance(outcome, single.Failure) and {*wanted} <= {*outcome.result}:
+            first, *others = (float(outcome.result[name]) for name in wanted)
+            names.setdefault(f"{first - sum(others):.2f}", []).append(experiment.name)
+    text = "; ".join(f"{value} ({', '.join(names[value])})" for value in sorted(names))
+    why = "They differ: each reads as many documents, and hides those tokens, that it needs."
+    return f"{text}. {translated(why)}" if len(names) > 1 else text
 
 
 def facts(model):

@@ -6,6 +6,7 @@ patches; head 0 looks one patch up, head 1 one to the left; pictures themselves 
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import planted_patches
@@ -21,6 +22,7 @@ from minitx.analysis.maths import grid
 from minitx.analysis.measures import pictures as measures
 from minitx.weights import shapes
 
+GOLDEN = Path(__file__).parents[1] / "golden/images"
 WAVES = planted_patches.WAVES
 SIDE = planted_patches.SIDE
 planted = planted_patches.model
@@ -202,3 +204,16 @@ def test_tiny_vit_tells_where_the_circle_is():
     assert (y.argmax(axis=1) == classes).mean() >= 0.98
     y = minitx.run(model, tokens, "logits", {"pos_embed": np.zeros_like})["logits"]
     assert (y.argmax(axis=1) == classes).mean() <= 0.4
+
+
+@pytest.mark.parametrize("folder", ["vit-bare", "deit-wide", "clip-pictures"])
+def test_drawn_pictures_come_in_the_size_of_a_model_that_resizes_none(folder):
+    model = minitx.load(GOLDEN / folder)
+    sample = measures.sample(model, "sample", 6, 0)
+    height, width = model.config.picture.size
+    assert (height, width) != (shapes.SIDE, shapes.SIDE)
+    pictures = shapes.draw(6, (0, 1))[0]
+    rows, columns = (np.arange(n) * shapes.SIDE // n for n in (height, width))
+    for drawn, tokens in zip(pictures, sample, strict=True):
+        # bytes come back from what the preprocessor normalised
+        assert np.array_equal(measures.shown(model, tokens), drawn[rows][:, columns])

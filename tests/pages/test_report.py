@@ -24,7 +24,7 @@ from minitx.analysis.contract import registry, verdict, wording
 from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.drawing import draw
 from minitx.analysis.pages import folding, overview, parts, passage, report, section, themes
-from minitx.analysis.running import many
+from minitx.analysis.running import many, single
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +153,25 @@ def test_the_header_says_what_the_model_is(page):
         f"{(path / 'model.safetensors').stat().st_size / 1e6:.1f} MB on disk",
     ):
         assert text in page.text
+
+
+def test_losses_of_the_unchanged_model_stand_together_and_say_why_they_differ():
+    def run(name, **result):
+        return SimpleNamespace(name=name), SimpleNamespace(result=result), 0
+
+    runs = [
+        run("shift", loss=2.377, change_zero=4.1),
+        run("notch", loss=1.5616),
+        run("cca", loss=9),
+    ]
+    runs += [run("dial", loss=1.5598), run("remove-positions", loss=2.5, loss_zero=6.0)]
+    text = report.several(runs, report.UNCHANGED)
+    assert text.startswith("1.56 (notch, dial); 2.38 (shift); 2.50 (remove-positions). They differ")
+    assert report.several(runs, report.AT_ZERO).startswith("3.50 (remove-positions); 4.10 (shift)")
+    assert report.several(runs[1:2], report.UNCHANGED) == "1.56 (notch)"
+    assert report.several(runs[2:3], report.UNCHANGED) == ""
+    left_out = single.Failure("no head", left_out=True)
+    assert report.several([(runs[0][0], left_out, 0)], report.UNCHANGED) == ""
 
 
 def test_parts_are_named_for_those_who_do_not_see_the_page(page):

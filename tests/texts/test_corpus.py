@@ -383,9 +383,9 @@ def test_the_settings_of_a_text_itself():
 @pytest.mark.parametrize(
     "names, pairs",
     [
-        ("L0H0,L2H3", [(0, 0), (2, 3)]),
-        ("L1", [(1, 0), (1, 1), (1, 2), (1, 3)]),
-        ("head(1,1) head(3, 4),L0H0", [(0, 0), (2, 3)]),  # the paper counts from 1
+        ("L0H0,L1H2", [(0, 0), (1, 2)]),
+        ("L1", [(1, 0), (1, 1), (1, 2)]),
+        ("head(1,1) head(2, 3),L0H0", [(0, 0), (1, 2)]),  # the paper counts from 1
     ],
 )
 def test_heads_are_named_one_by_one_by_layer_or_as_the_paper_counts(causal, names, pairs):
