@@ -15,16 +15,18 @@ from functools import partial
 from html import escape
 
 from ..machine import language
-from . import fonts
+from . import folding, fonts
 
-# Okabe and Ito's palette: distinct with every common kind of colour vision
+# Okabe and Ito's palette: distinct with every common kind of colour vision; orange and sky darker,
+# so that a line has a contrast of 3 with its ground, in a dark page too
 BLUE = "#0072B2"
-ORANGE = "#E69F00"
+ORANGE = "#C98300"
 GREEN = "#009E73"
-SKY = "#56B4E9"
+SKY = "#439ACF"
 VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#7F7F7F"
+MANY = "plasma_r", 0.36  # a scale, and where its colours begin to have that contrast
 
 STYLE = {
     "font.family": ["DejaVu Sans", "sans-serif"],
@@ -59,6 +61,14 @@ TURNS = "\\u202a-\\u202e\\u2066-\\u2069"
 NO_XML = re.compile(
     f"[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f{TURNS}\\ud800-\\udfff\\ufffe\\uffff]"
 )
+
+
+def shade(i, n):
+    """The colour of number i of n in an order, such as layers: from orange to dark blue."""
+    from matplotlib import colormaps
+
+    name, least = MANY
+    return colormaps[name](least + (1 - least) * i / max(n - 1, 1))
 
 
 @contextlib.contextmanager
@@ -100,32 +110,34 @@ def svg(picture):
     with warnings.catch_warnings():
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
-        lay_out(picture)
+        place = lay_out(picture)
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return settled(printable(buffer.getvalue()))
+    return folding.marked(settled(printable(buffer.getvalue())), place)
 
 
 def lay_out(picture):
     """Place the axes of a figure for good, on a grid: the last bits of a layout vary.
 
-    matplotlib would lay it out by itself, but draw it once more for that.
+    matplotlib would lay it out by itself, but draw it once more for that. Returns its fold.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     engine = picture.get_layout_engine()
     if engine is None:
-        return
+        return None
     canvas, dpi = picture.canvas, picture.dpi
     FigureCanvasSVG(picture)  # which measures texts as an SVG has them
     picture.dpi = SVG_DPI
     engine.execute(picture)
-    picture.dpi = dpi
-    picture.set_canvas(canvas)
     picture.set_layout_engine(None)
     _settle_parts(picture)
     for axes in picture.axes:
         place = axes.get_position(original=True).bounds
         axes.set_position([round(x, GRID) for x in place])
+    fold = folding.fold(picture)
+    picture.dpi = dpi
+    picture.set_canvas(canvas)
+    return fold
 
 
 def _settle_parts(picture):

@@ -28,7 +28,7 @@ DIGITS = {False: 2.3, True: 3.2}  # width of 0.12 and of −0.12, in sizes of th
 
 @dataclass(frozen=True)
 class Scale:
-    """What the colours mean: blue above 0, red below where `signed`; `most`: a number, or f(r)."""
+    """What the colours mean: red above 0, blue below where `signed`; `most`: a number, or f(r)."""
 
     label: str
     most: object = None  # None: the largest size of what is drawn
@@ -39,7 +39,7 @@ class Scale:
         most = max(abs(x).max() for x in arrays) if self.most is None else names.value(self.most)
         most = float(most) or 1.0
         low = -most if self.signed else 0.0
-        return {"cmap": "RdBu" if self.signed else "Blues", "vmin": low, "vmax": most}
+        return {"cmap": "RdBu_r" if self.signed else "Blues", "vmin": low, "vmax": most}
 
 
 @dataclass(frozen=True)

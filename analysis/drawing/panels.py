@@ -253,12 +253,10 @@ def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, *
     """
 
     def panel(axes, r):
-        from matplotlib import colormaps
-
         n, K = r[name].shape
         places = np.arange(first, first + K)
         for i, (row_name, line) in enumerate(zip(r[names], r[name])):
-            color = colormaps["viridis_r"](0.1 + 0.9 * i / n)
+            color = draw.shade(i, n)
             axes.plot(places, line, "o-", color=color, markersize=3, label=str(row_name))
             if null is not None:
                 axes.plot(places, _reached(r[null][i]), "--", color=color, linewidth=0.8)

@@ -251,7 +251,7 @@ register(
     attribute,
     look="A bar far beyond its dashes is a component that writes this token and not any other; "
     "word and position are the embeddings of the place itself, b_O, b_U and norms are biases. The "
-    "map has all heads, blue for the target and red against it. Below, the heads with the largest "
+    "map has all heads, red for the target and blue against it. Below, the heads with the largest "
     "parts: from which place each takes what it writes.",
     published="The sum is that of Elhage et al. 2021, who left out what norms and MLPs do.",
     numbers="""

@@ -204,7 +204,7 @@ def _heads(measure, label, **limits):
         carry = r["carried"] >= CARRIES
         for name in BASES:
             x, y = (r[f"{measure}_by_head_{basis}"][carry] for basis in ("random", name))
-            axes.plot(x, y, "o", color=COLORS[name], markersize=5, alpha=0.8, markeredgewidth=0)
+            axes.plot(x, y, "o", color=COLORS[name], markersize=5, markeredgewidth=0)
         axes.axline((0, 0), slope=1, color="black", linewidth=0.6)
         axes.set(xlabel=f"{label}: random rotations", ylabel=f"{label}: the basis")
         axes.set_ylim(0, **limits)

@@ -124,7 +124,7 @@ def _draw_curve(axes, r):
     for side, (kind, (color, label)) in zip((0.93, 1.07), styles.items()):
         place = r["edges"] * side  # beside each other
         x = np.full(len(r[kind]), place)
-        axes.plot(x, r[kind], "_", color=color, markersize=9, alpha=0.5, label=label)
+        axes.plot(x, r[kind], "_", color=color, markersize=9, label=label)
     axes.plot(r["counts"], r["curve"], "o-", color="black", markersize=3, label="first edges")
     axes.plot(r["edges"], r["faithfulness"], "o", color=draw.VERMILION, label="the circuit")
     axes.set_xscale("log")

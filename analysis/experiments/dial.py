@@ -106,7 +106,7 @@ def _draw_lines(axes, r, i):
     for number, head in enumerate(directed):
         shown = r["told"][i, :, head] | (shifts == 0)
         x = shifts[shown]
-        axes.plot(x, r["expected"][i, shown, head], color="#BBBBBB", linewidth=3, zorder=0)
+        axes.plot(x, r["expected"][i, shown, head], color=draw.GREY, linewidth=3, zorder=0)
         apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
         attended = r["attended"][i, shown, head] + apart
         style = _style(r, i, head)
@@ -130,18 +130,16 @@ def _style(r, i, head):
     offset, wide = r["offset"][i, head], r["attention"].shape[-1] // 2
     attention = r["attention"][i, len(r["shifts"]) // 2, head, offset + wide]
     style = {"linewidth": 0.7 + 1.7 * attention, "markersize": 2.5 + 2.5 * attention}
-    style |= {"alpha": 0.4 + 0.6 * attention, "color": _color(head, r["directed"].shape[1])}
+    style["color"] = _color(head, r["directed"].shape[1])
     name = heads.name(r["layers"][i], head)
     return style | {"label": f"{name} {draw.offset(offset)}: {attention:.2f}"}
 
 
 def _color(i, n):
     """One of n colours, that of number i."""
-    from matplotlib import colormaps
-
     few = (draw.BLUE, draw.VERMILION, draw.GREEN, draw.PURPLE, draw.ORANGE, draw.SKY)
     few += ("#1A1A1A", "#8C564B")
-    return few[i] if n <= len(few) else colormaps["turbo"](i / max(n - 1, 1))
+    return few[i] if n <= len(few) else draw.shade(i, n)
 
 
 def _draw_weights(axes, r, rows):

@@ -258,11 +258,8 @@ def _shown(curves):
 
 def _draw_layers(axes, f, curves):
     """Up to SHOWN layers of [L F]."""
-    from matplotlib import colormaps
-
-    last = max(len(curves) - 1, 1)
     for layer, curve in zip(_shown(np.arange(len(curves))), _shown(curves)):
-        color = colormaps["viridis_r"](0.1 + 0.9 * layer / last)
+        color = draw.shade(layer, len(curves))
         axes.plot(f, curve, color=color, linewidth=1, label=f"layer {layer}")
 
 

@@ -35,7 +35,7 @@ SAME = {
     "agree": "at the offset with most attention",
     "same_direction": "on the side with most attention",
 }
-LIGHT_GREY = "#C8C8C8"  # heads without a direction
+LIGHT_GREY = "#909090"  # heads without a direction
 
 
 def lags(
@@ -415,10 +415,10 @@ def _draw_columns(axes, r, i):
     """A line for each column, darker for larger singular values; grey: inputs in random order."""
     from matplotlib import colormaps
 
-    axes.plot(r["lags"], r["xcorr_shuffled"][i], color="#BBBBBB", linewidth=0.5)
+    axes.plot(r["lags"], r["xcorr_shuffled"][i], color=draw.GREY, linewidth=0.5)
     shades = r["singular"][i] / r["singular"][i].max()
     for curve, shade in zip(r["xcorr"][i].T[::-1], shades[::-1]):
-        axes.plot(r["lags"], curve, color=colormaps["Blues"](0.35 + 0.65 * shade), linewidth=0.8)
+        axes.plot(r["lags"], curve, color=colormaps["Blues"](0.65 + 0.35 * shade), linewidth=0.8)
     axes.axvline(0, color="black", linewidth=0.5)
     axes.set_title(
         f"{r['heads'][i]}, {r['papers_heads'][i]}:\nscores peak at {draw.offset(r['lag'][i])},\n"

@@ -141,7 +141,7 @@ def plot(r):
         axes.set(yscale="log", ylim=(low, top), ylabel="amplitude, mean over columns")
         _draw_spectrum(axes, r, i)
         _label_spectrum(axes, r, i)
-    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
     return figure
 
 

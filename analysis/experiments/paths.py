@@ -132,10 +132,10 @@ def best_of(name):
 
 register(
     paths,
-    look="Above, blue heads write the answer into the logits themselves, red ones against it. "
-    "Below, blue heads change what those heads read, and so what they write. By chance: what "
+    look="Above, red heads write the answer into the logits themselves, blue ones against it. "
+    "Below, red heads change what those heads read, and so what they write. By chance: what "
     "heads of an unrelated pair do. Lost is the reverse patch, from the corrupt into the clean "
-    "run, as the published work measures it; red there works against the answer.",
+    "run, as the published work measures it; blue there works against the answer.",
     published="In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "
     "against it, and L7H3, L7H9, L8H6 and L8H10 steer them (Wang et al. 2022).",
     numbers=[

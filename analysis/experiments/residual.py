@@ -225,12 +225,10 @@ def _label_layers(axes, r):
 
 def _lines(r):
     """(point, label, colour) of at most SHOWN points, the first and the last among them."""
-    from matplotlib import colormaps
-
     n = len(r["read"])
     for i in np.unique(np.linspace(0, n - 1, min(n, SHOWN)).round().astype(int)):
         label = "output" if i == n - 1 else f"read by layer {i}"
-        yield r["read"][i], label, colormaps["viridis_r"](0.1 + 0.9 * i / n)
+        yield r["read"][i], label, draw.shade(i, n)
 
 
 def _draw_waves(axes, r):

@@ -654,7 +654,7 @@ def _draw_settled(axes, r):
     )
     for members, color, word in kinds:
         label = f"{word} direction"
-        axes.plot(share[members], gauge[members], "o", color=color, alpha=0.7, label=label)
+        axes.plot(share[members], gauge[members], "o", color=color, label=label)
     line = r["gauge_peaks_random"]
     axes.axhline(line, color="black", linestyle="--", linewidth=1, label="random weights")
     axes.legend(loc="upper left")

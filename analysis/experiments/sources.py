@@ -46,7 +46,7 @@ GROUPS = {  # terms together, whichever of the two is the query's: name -> colou
     "position × word": draw.SKY,
     "position × layers": draw.GREEN,
     "word × word": draw.ORANGE,
-    "word × layers": "#F0E442",
+    "word × layers": "#8C564B",
     "layers × layers": draw.PURPLE,
     "type, bias": draw.GREY,
 }
@@ -430,7 +430,7 @@ def _draw_scores(figure, r):
     for i, axes in enumerate(grid):
         _draw_curves(axes, r, i)
     grid[0].set_ylabel("mean score, less its mean")
-    samples = [line_sample("the whole score", color="black", linewidth=3, alpha=0.35)]
+    samples = [line_sample("the whole score", color="black", linewidth=3)]
     samples += [line_sample(name, color=color) for name, color in GROUPS.items()]
     figure.legend(handles=samples, loc="outside upper left", ncols=4)
 
@@ -442,7 +442,7 @@ def _draw_curves(axes, r, i):
         lags = lags[lags <= 0]
     curves = r["terms_by_group"][i][:, : len(lags)]
     curves = curves - curves.mean(axis=1, keepdims=True)
-    axes.plot(lags, curves.sum(axis=0), color="black", linewidth=4, alpha=0.35)
+    axes.plot(lags, curves.sum(axis=0), color="black", linewidth=4)
     for curve, color in zip(curves[::-1], [*GROUPS.values()][::-1]):
         axes.plot(lags, curve, color=color)
     axes.set_xlabel("lag (tokens, + right)")
@@ -500,14 +500,12 @@ def _draw_waves(axes, r):
 
 def _draw_toeplitz(axes, r):
     """A dot for each head: variance of the scores by lag alone, and position x position's share."""
-    from matplotlib import colormaps
-
     L = len(r["layers"])
     for i, layer in enumerate(r["layers"]):
-        color = colormaps["viridis_r"](0.1 + 0.9 * i / max(L, 1))
+        color = draw.shade(i, L)
         label = f"layer {layer}" if L <= TOLD or i in (0, L - 1) else None
         x, y = r["position_variance_of_heads"][i], r["toeplitz_of_heads"][i]
-        axes.plot(x, y, "o", color=color, label=label, alpha=0.8)
+        axes.plot(x, y, "o", color=color, label=label)
     axes.axhline(r["toeplitz_of_heads_shuffled"].max(), color=draw.GREY, linestyle="--")
     axes.set(xlabel="position × position", ylabel="the lag alone")
     axes.set_title("share of the variance of scores\n(dashed: tokens shuffled, at most)")

@@ -56,10 +56,8 @@ def between(runs, request, other, check=lambda: None):
     model = runs.models[request.model]
     if model.config.picture is not None:
         raise ValueError("patches are between two texts; this model reads pictures")
-    first = replace(request.as_is, target=None)
-    second = replace(first, text=other)
-    second.check(runs.names)
-    asked = _asked(model, *(runs.tokens(each) for each in (first, second)))
+    requests = _both(runs, request, other)
+    asked = _asked(model, *map(runs.tokens, requests))
     parts = {}
     for part, points in POINTS.items():
         if bool(part) == (model.encoder is not None):
@@ -69,7 +67,43 @@ def between(runs, request, other, check=lambda: None):
     labels = [_pieces(reader, ids) for ids in asked.texts]
     shown = {"guesses": _named(model, asked.guesses), "labels": labels, "parts": parts}
     shown["same"] = None if asked.first is None else _named(model, [asked.first])[0]
+    shown["code"] = "\n".join(_code(model, requests, asked)) + "\n"
     return shown | {"prefix": asked.prefix and _pieces(model, asked.prefix)}
+
+
+def _both(runs, request, other):
+    """The request as it is, and the same of another text."""
+    first = replace(request.as_is, target=None)
+    second = replace(first, text=other)
+    second.check(runs.names)
+    return first, second
+
+
+def lengths(runs, request, other):
+    """How many tokens both texts have; the source's of an encoder-decoder."""
+    return [len(_ids(runs.tokens(each))) for each in _both(runs, request, other)]
+
+
+def _ids(tokens):  # -> [T]
+    return tokens.ids if tokens.source is None else tokens.source
+
+
+def _code(model, requests, asked):
+    """The lines that compute the map of heads, of an encoder-decoder's encoder."""
+    point, reader, more = "z", "model", ""
+    if model.encoder is not None:
+        point, reader, more = "enc_z", "model.encoder", f", prefix=[{asked.prefix}]"
+    yield from ("import minitx", "from minitx import circuits", "")
+    yield f"model = minitx.load({requests[0].model!r})"
+    for name, request in zip(("first", "second"), requests):
+        yield f"{name} = {reader}.encode([{request.pair!r}])"
+        for place in request.hidden:
+            yield f"{name}.tokens[0, {place}] = {mask_id(model.tokenizer)}  # the mask token"
+    yield f"tokens = {asked.guesses}  # {' less '.join(_named(model, asked.guesses))}"
+    place = "" if asked.place is None else f", place={asked.place}"
+    yield f"effects = circuits.patch(model, first, second, tokens, {point!r}{place}{more})"
+    yield "print(effects.effects.round(2))  # [layer, head]: first text into the second"
+    yield "print(effects.lost.round(2))  # second text into the first"
 
 
 def _asked(model, first, second):

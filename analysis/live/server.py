@@ -48,6 +48,7 @@ def app(runs, port, text, atlas=None):
     live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
     works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
+    works["lengths"] = live.lengths
     routes = [Route("/", live.page), Route("/atlas", atlas.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
@@ -137,6 +138,12 @@ class Live:
         other = values.pop("other", "")
         request = RunRequest.of(values, self.runs.names)
         return _json(patching.between(self.runs, request, other, check))
+
+    def lengths(self, values, check):
+        """POST /api/lengths: tokens of the text, and of the text `other` in its place."""
+        other = values.pop("other", "")
+        request = RunRequest.of(values, self.runs.names)
+        return _json(patching.lengths(self.runs, request, other))
 
 
 def _whole(name, value, n):

@@ -6,10 +6,11 @@ from html import escape
 from urllib.parse import quote
 
 from ..contract import nothing, results, wording
+from ..drawing import folding
 from ..machine.files import as_json
 from ..machine.language import count, filled, label, translated
 from ..running import single
-from . import folding, overview, parts, passage
+from . import overview, parts, passage
 from .glossary import Linker
 
 SHOWN = 6  # headline numbers; the others are folded

@@ -103,7 +103,10 @@ OF_A_LINE = {  # the same, where one line means something else
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx scan MODEL TEXT": {"MODEL": "tiny-gpt2"},
-    "minitx steer MODEL TEXT --towards FILE --away FILE": {"MODEL": "tiny-gpt2"},
+    "minitx steer MODEL TEXT --towards TEXTS --away TEXTS": {
+        "MODEL": "tiny-gpt2",
+        "TEXTS": "my-texts/a.txt",
+    },
     'minitx steer tiny-stories "The dog was" --towards happy.txt --away sad.txt --lang ja': {
         "happy.txt": "texts.txt",
         "sad.txt": "notes.txt",

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import untranslated
 from analysis_models import H, L
+from matplotlib.colors import to_rgb
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from minitx.analysis import experiments
 from minitx.analysis.contract import registry, results, verdict
 from minitx.analysis.contract.numbers import null_of
-from minitx.analysis.drawing import draw
+from minitx.analysis.drawing import draw, folding
 from minitx.analysis.pages import compare
 
 EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted: no chance in it
@@ -89,9 +90,11 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
     assert {len(column) for column in table.values()} == {n_rows}
     with draw.style():
         figure = experiment.draw(arrays)
-        assert draw.svg(figure).endswith("</svg>\n")
+        svg = draw.svg(figure)
+        assert svg.endswith("</svg>\n") and not cut_through(figure, folding.cut(svg))
         assert not cut_off(figure)
         assert not too_small(figure)
+        assert not too_pale(figure)
 
 
 @pytest.mark.release
@@ -193,6 +196,44 @@ def too_small(figure, width=1000, least=11):
         text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
     ]
     return [text.get_text() for text in shown if text.get_fontsize() * scale < least]
+
+
+def cut_through(figure, cut):
+    """Titles, axis labels and frames of panels through which the fold goes."""
+    if cut is None:
+        return []
+    figure.dpi, height = draw.SVG_DPI, cut.whole - cut.height
+    parts = [(axes.bbox, axes.get_title()) for axes in figure.axes if axes.get_visible()]
+    for axes in figure.axes:
+        labels = axes.title, axes.xaxis.label, axes.yaxis.label
+        parts += [(words.get_window_extent(), words.get_text()) for words in labels]
+    return [words for box, words in parts if box.y0 < height - 1 and box.y1 > height + 1]
+
+
+def too_pale(figure, least=3):
+    """Lines of panels that contrast less with their ground, on paper or in a dark page."""
+    lines = [line for axes in figure.axes if axes.get_visible() for line in axes.lines]
+    colors = {(line.get_color(), line.get_alpha()) for line in lines if line.get_visible()}
+    return [color for color in colors if contrast(*color) < least]
+
+
+def contrast(color, alpha=None):
+    """The lower contrast of a colour with its ground (WCAG 2.2), on paper and in a dark page."""
+    shown = 1 + (1 if alpha is None else alpha) * (np.array(to_rgb(color)) - 1)
+    return min(_ratio(shown, np.ones(3)), _ratio(_turned(shown), _turned(np.ones(3))))
+
+
+def _turned(color):
+    """A colour under `invert(.9) hue-rotate(180deg)`, as tokens.py writes a dark page."""
+    turn = [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
+    return np.clip(np.array(turn) @ (0.9 - 0.8 * color), 0, 1)
+
+
+def _ratio(a, b):
+    x = np.stack([a, b])
+    linear = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return (high + 0.05) / (low + 0.05)
 
 
 def cut_off(figure):

@@ -232,7 +232,7 @@ def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
     attention = [float(line.get_label().split(": ")[1]) for line in lines]
     assert max(attention) > 0.9
     assert min(attention) < 0.3
-    for style in ("linewidth", "markersize", "alpha"):
+    for style in ("linewidth", "markersize"):
         values = [getattr(line, f"get_{style}")() for line in lines]
         assert np.corrcoef(attention, values)[0, 1] > 0.99
         assert max(values) > 1.5 * min(values)

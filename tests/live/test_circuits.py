@@ -147,6 +147,39 @@ def test_patches_are_those_of_circuits_in_both_directions(live):
     assert not np.array(stream["into_second"]["shares"])[0, where].any()  # the same tokens
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"other": OTHER},
+        {"model": "tiny-bart", "text": "3 May 1912", "other": "4 May 1912"},
+        {
+            "model": "tiny-roberta",
+            "text": "He looked at her",
+            "other": "She looked at her",
+            "hidden": [3],
+        },
+    ],
+    ids=lambda values: values.get("model", "tiny-gpt2"),
+)
+def test_the_python_of_a_patch_computes_its_map(live, values, capsys):
+    shown, names = ask(live, "patch", **values), {}
+    exec(shown["code"], names)
+    (heads, *_) = (part["heads"] for part in shown["parts"].values())
+    effects = names["effects"]
+    assert heads["into_second"]["shares"] == pytest.approx(effects.effects, abs=1e-4)
+    assert heads["into_first"]["shares"] == pytest.approx(effects.lost, abs=1e-4)
+    assert capsys.readouterr().out == f"{effects.effects.round(2)}\n{effects.lost.round(2)}\n"
+
+
+def test_tokens_of_both_texts_are_counted(live):
+    tokens = [len(live.models["tiny-gpt2"].tokenizer.encode(text)) for text in (TEXT, TEXT + " is")]
+    assert ask(live, "lengths", other=TEXT + " is") == tokens
+    assert ask(live, "lengths", model="tiny-bart", text="3 May 1912", other="31 May 1912") == [
+        12,
+        13,
+    ]
+
+
 def test_texts_that_do_not_align_are_refused_with_their_lengths(live):
     tokens = [len(live.models["tiny-gpt2"].tokenizer.encode(text)) for text in (TEXT, TEXT + " is")]
     wanted = f"the first text has {tokens[0]} tokens, the second {tokens[1]}; patching puts each"

@@ -161,6 +161,7 @@ def test_a_head_that_is_off_looks_off(live):
 def test_two_texts_are_patched_or_refused(live):
     live.get_by_text("Compare with a second text").click()
     part(live, "other").fill(f"{TEXT} is")
+    expect(part(live, "patch-says")).to_contain_text("7 tokens; the first text has 6")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")
     part(live, "other").fill("The old man went so she")
@@ -175,3 +176,21 @@ def test_two_texts_are_patched_or_refused(live):
     explored.expect_selected(explored.head(live, "L1H2"))
     report = Axe().run(live, context="#live-patch")
     assert report.violations_count == 0, report.generate_report()
+    live.reload()  # the second text stands in the address
+    expect(part(live, "other")).to_have_value("The old man went so she")
+    expect(part(live, "patch-maps").get_by_role("img")).to_have_count(4)
+    part(live, "python").click()
+    expect(part(live, "code")).to_contain_text("effects = circuits.patch(model, first, second")
+    live.keyboard.press("Escape")
+    part(live, "text").fill(f"{TEXT} and")  # whose maps these are not
+    expect(part(live, "patch-maps").get_by_role("img")).to_have_count(0)
+    expect(part(live, "patch-says")).to_contain_text("compare again")
+
+
+def test_the_tab_tells_model_and_text_and_a_refused_text_fades_the_views(live):
+    part(live, "text").fill("She was old")
+    expect(live).to_have_title(re.compile("tiny-gpt2: She was old"))
+    part(live, "text").fill("a " * 400)
+    expect(live.locator("body.refused")).to_have_count(1)
+    part(live, "text").fill("She was")
+    expect(live.locator("body.refused")).to_have_count(0)

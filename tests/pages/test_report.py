@@ -23,7 +23,7 @@ from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry, verdict, wording
 from minitx.analysis.contract.numbers import Fact, Number
 from minitx.analysis.drawing import draw
-from minitx.analysis.pages import folding, overview, parts, passage, report, section, themes
+from minitx.analysis.pages import overview, parts, passage, report, section, themes
 from minitx.analysis.running import many, single
 from minitx.analysis.texts.formats import sha256
 
@@ -543,53 +543,6 @@ def test_axes_stand_on_a_grid_so_that_a_figure_is_the_same_bytes_every_time():
     places = np.array([axes.get_position(original=True).bounds for axes in figure.axes])
     np.testing.assert_allclose(places, places.round(draw.GRID), rtol=0, atol=1e-12)
     assert len(places) == 4 and (places[:, 2] > 0.01).all()
-
-
-def drawn_in_rows(*rows):
-    """SVG of a figure with so many panels in each row, labelled on both axes."""
-    with draw.style():
-        figure = draw.figure(8, 2 * len(rows))
-        for part, n in zip(np.atleast_1d(figure.subfigures(len(rows), 1)), rows, strict=True):
-            for axes in np.atleast_1d(part.subplots(1, n)):
-                axes.set(title="title", xlabel="offset", ylabel="attention")
-        return draw.svg(figure)
-
-
-def test_of_many_panels_the_first_rows_are_shown():
-    """The cut lies between two rows; a row is whole, and four panels or fewer are all shown."""
-    assert folding.cut(drawn_in_rows(2, 2)) is None and folding.cut(drawn_in_rows(6)) is None
-    svg = drawn_in_rows(3, 1, 2)
-    cut = folding.cut(svg)
-    bands = folding.rows(folding.panels(svg))
-    assert [n for *_, n in bands] == [3, 1, 2] and cut.n_folded == 2
-    assert bands[1][1] < cut.height < bands[2][0]
-    assert (cut.width, cut.whole) == (8 * 72, 6 * 72)
-    assert folding.cut(drawn_in_rows(6, 1)).n_folded == 1
-
-
-def test_a_legend_stays_with_its_panels():
-    """Below the first row; it stood with the others, behind the summary."""
-    with draw.style():
-        figure = draw.figure(8, 6)
-        above, below = figure.subfigures(2, 1)
-        for n, axes in enumerate([*above.subplots(1, 3), *below.subplots(1, 2)]):
-            axes.plot([0, 1], label=f"line {n}")
-        for axes in above.axes:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.4))
-        svg = draw.svg(figure)
-    heights = folding.baselines("".join(re.findall(r"<text [^>]*>line \d</text>", svg)))
-    cut = folding.cut(svg)
-    assert cut.n_folded == 2 and len(heights) == 3
-    assert max(heights) < cut.height < folding.rows(folding.panels(svg))[1][0]
-
-
-def test_a_colour_bar_and_a_second_axis_are_no_panels():
-    with draw.style():
-        figure = draw.figure(8, 3)
-        left, right = figure.subplots(1, 2)
-        left.twinx()
-        figure.colorbar(right.imshow(np.eye(3)), ax=right)
-        assert len(folding.panels(draw.svg(figure))) == 2
 
 
 def test_a_thumbnail_shows_the_first_panel_of_a_few_and_all_of_many():

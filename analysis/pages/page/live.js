@@ -7,7 +7,7 @@ const {minitx} = window, by = id => document.getElementById(`live-${id}`);
 const start = JSON.parse(document.getElementById("data").textContent).live, {server} = start;
 const pageId = crypto.randomUUID();  // by which the server knows what is newer
 const plain = {model: start.model, text: start.text, second: start.second, target: null, words: false, hidden: [], changes: {}, null: false,
-               temperature: 1, top_k: null, top_p: null};
+               temperature: 1, top_k: null, top_p: null, other: null};  // other: the text it is patched with
 const wish = structuredClone(plain);
 let shown = {live: start, seconds: 0};  // the newest answer
 let arrived = location.hash;  // what a link says of the views, until there is what they are to show
@@ -35,6 +35,7 @@ function want(changes, {control = null, delay = 0, isStep = !control || control 
   [typed, arrived] = [control, null];
   Object.assign(wish, changes);
   if (isPair() && !wish.changes.stack && (wish.null || isChanged())) wish.changes = {...wish.changes, stack: stack()};
+  if (patched && patched.of !== patchable()) forgetPatched();
   writeControls();
   writeAddress(isStep);
   clearTimeout(waiting);
@@ -79,7 +80,7 @@ function fromAddress() {  // what the address says of the wish; what makes no se
   const given = new URLSearchParams(location.hash.slice(1)), changes = structuredClone(plain);
   for (const name of KEPT.filter(name => given.has(name))) {
     try {
-      const isText = ["model", "text", "second", "target"].includes(name) && given.get(name) !== "null";
+      const isText = ["model", "text", "second", "target", "other"].includes(name) && given.get(name) !== "null";
       changes[name] = isText ? given.get(name) : JSON.parse(given.get(name));
     } catch {}
   }
@@ -94,6 +95,10 @@ function follow() {  // an address that was opened or typed
   if (isOther) want(next, {isStep: false});
   else writeAddress(false);
   arrived = isOther ? location.hash : null;
+  by("other").value = wish.other ?? "";
+  if (wish.other === null || patched?.of === patchable()) return;
+  by("patch").open = true;
+  patch();
 }
 
 // asking
@@ -112,7 +117,7 @@ async function ask() {
   by("status").classList.add("waits");
   const began = performance.now(), wanted = sameWish();
   try {
-    const answer = await (await post("run", {page: pageId, ...wanted}, request.signal)).json();
+    const answer = await (await post("run", {page: pageId, ...ofRun(wanted)}, request.signal)).json();
     if (request !== asked) return;
     answered = wanted;
     showAnswer(answer, began);
@@ -129,6 +134,7 @@ const NO_ANSWER = say("No answer: is minitx serve still running?");
 function complain(error) {
   const why = error instanceof TypeError ? NO_ANSWER : error.message;
   by("status").className = "failed";
+  document.body.classList.add("refused");  // what is below is of another text
   if (by("status").textContent !== why) by("status").textContent = why;  // which is read aloud
   if (!(error instanceof TypeError)) return;
   clearTimeout(waiting);
@@ -149,9 +155,13 @@ function showAnswer(answer, began) {
   writeGuesses();
   writeCurve();
   by("status").className = "";
+  document.body.classList.remove("refused");
+  document.title = `${wish.model}: ${short(wish.text, 40)} · minitx`;
   const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("As it is");
-  by("status").textContent = say`${says}. ${lengths(answer.live)}, ${Math.round(performance.now() - began)} ms.` + typedHint(answer.live.typed);
+  by("status").textContent = say`${says}. ${lengths(answer.live)}, ${lasted(performance.now() - began)}.` + typedHint(answer.live.typed);
 }
+
+const lasted = ms => ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
 const typedHint = typed => typed && say` ${typed} inside a text makes no pair: all token types are 0. “Second text” reads a pair, with types 0 and 1.`;
 
@@ -437,7 +447,7 @@ const hiddenRows = (places, names) => places.flatMap(place => place.best.map((be
 async function append(token) {  // a token that was clicked, or null for one that is drawn
   try {
     const more = token === null ? {} : {token};
-    const {text} = await (await post("next", {page: `${pageId}-n`, ...wish, null: false, ...more})).json();
+    const {text} = await (await post("next", {page: `${pageId}-n`, ...ofRun(wish), null: false, ...more})).json();
     want({text, second: null, hidden: []});
   } catch (error) {
     complain(error);
@@ -490,25 +500,55 @@ const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
 
 // patching: what each head, and the stream at each place, carries from one text into the other
 
-let patched = null;  // the newest answer, and the model that it is of
+let patched = null;  // the newest answer, and the model and texts that it is of
 
 const PATCHED = {heads: say("head by head"), stream: say("the stream before each layer, by place")};
 const STACKS = {"": "", encoder: say("encoder, "), decoder: say("decoder, "), cross: say("cross-attention, ")};
 const share = x => `${minus(`${Math.round(100 * x)}`)} %`;
 
+const patchable = () => JSON.stringify([wish.model, wish.text, wish.second, wish.words, wish.hidden, wish.other]);
+
+function forgetPatched() {  // its maps are of texts that are no longer there
+  patched = null;
+  by("patch-maps").replaceChildren();
+  by("patch-says").textContent = say("The text or the model is another one now: compare again.");
+}
+
 async function patch() {
-  const {model, text, words, hidden} = wish, body = {page: `${pageId}-t`, model, text, words, hidden, other: by("other").value};
+  const {model, text, second, words, hidden, other} = wish, of = patchable();
   by("patch-says").classList.add("waits");
   try {
-    patched = {...await (await post("patch", body)).json(), model};
+    const answer = await (await post("patch", {page: `${pageId}-t`, model, text, second, words, hidden, other: other ?? ""})).json();
+    if (of !== patchable()) return;
+    patched = {...answer, model, of};
     writePatched();
   } catch (error) {
+    if (of !== patchable()) return;
     patched = null;
     by("patch-maps").replaceChildren();
     by("patch-says").textContent = error instanceof TypeError ? NO_ANSWER : error.message;
   }
   by("patch-says").classList.toggle("failed", !patched);
   by("patch-says").classList.remove("waits");
+}
+
+let counting;  // the timer before it
+
+async function countTokens() {  // of the second text, while it is typed: both need as many
+  const {model, text, second, words, hidden} = wish, other = by("other").value;
+  try {
+    const body = {page: `${pageId}-l`, model, text, second, words, hidden, other};
+    const [n, m] = await (await post("lengths", body)).json();
+    if (other !== by("other").value) return;
+    by("patch-says").classList.remove("failed");
+    by("patch-says").textContent = n === m ? say`${m} tokens, as many as the first text.` : say`${m} tokens; the first text has ${n}, and as many are needed.`;
+  } catch {}  // comparing says why
+}
+
+function compare() {  // with the text that is typed: a step of the history
+  wish.other = by("other").value;
+  writeAddress(true);
+  patch();
 }
 
 function writePatched() {
@@ -528,7 +568,9 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const isHeads = name === "heads", places = part === "decoder" && patched.prefix || patched.labels[way === "into_second" ? 0 : 1];
   const label = d => isHeads ? `L${d.l}H${d.n}` : say`before layer ${d.l}, “${places[d.n]}” (${d.n})`;
   const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? say("first text into the second") : say("second text into the first")}`;
-  const most = best ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.` : say("None is beyond chance.");
+  const largest = d3.greatest(cells, d => Math.abs(d.x));
+  const most = best ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
+    : say`None is beyond chance: the largest is ${share(largest.x)}, by chance ${share(largest.chance)}.`;
   const box = make("figure", {}, make("figcaption", {}, make("b", {textContent: title}), ` ${most}`));
   const drawing = box.appendChild(make("div", {className: "map"}));
   drawing.append(patchPlot(cells, clear, label, isHeads, isHeads ? d3.range(shares[0].length).map(h => `H${h}`) : places));
@@ -561,10 +603,11 @@ function patchPlot(cells, clear, label, isHeads, columns) {
 
 // who wrote a guess, and the kinds of heads: asked for when a view wants them, kinds once for each model
 
+const ofRun = ({other, ...run}) => run;  // what the server computes a run from
 const sameWish = () => ({...wish, changes: structuredClone(wish.changes)});
 let answered = sameWish();  // the wish that the page shows
 
-const askWriters = async (run, place) => (await post("writers", {page: `${pageId}-w${run}`, ...answered, run, place})).json();
+const askWriters = async (run, place) => (await post("writers", {page: `${pageId}-w${run}`, ...ofRun(answered), run, place})).json();
 
 const known = new Set();
 
@@ -582,7 +625,7 @@ async function askKinds(model) {
 
 async function save() {
   try {
-    const page = await (await post("save", {page: `${pageId}-s`, ...wish, view: minitx.viewed()})).blob();
+    const page = await (await post("save", {page: `${pageId}-s`, ...ofRun(wish), view: minitx.viewed()})).blob();
     const href = URL.createObjectURL(page);
     make("a", {href, download: "explore.html"}).click();
     setTimeout(() => URL.revokeObjectURL(href), 1000);
@@ -593,8 +636,8 @@ async function save() {
 
 async function showPython() {
   try {
-    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish, place: minitx.placed(), ...(wish.words ? {} : {shown: minitx.looked()})})).json();
-    by("code").querySelector("pre").textContent = code;
+    const {code} = await (await post("code", {page: `${pageId}-c`, ...ofRun(wish), place: minitx.placed(), ...(wish.words ? {} : {shown: minitx.looked()})})).json();
+    by("code").querySelector("pre").textContent = code + (patched ? `\n\n${patched.code}` : "");
     if (!by("code").open) by("code").show();
     by("code").scrollIntoView({block: "nearest"});
   } catch (error) {
@@ -625,11 +668,15 @@ by("save").onclick = save;
 by("python").onclick = showPython;
 by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () => navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
-by("patch-go").onclick = patch;
+by("patch-go").onclick = compare;
+by("other").oninput = () => {
+  clearTimeout(counting);
+  counting = setTimeout(countTokens, 120);
+};
 by("other").onkeydown = event => {
   if (event.key !== "Enter") return;
   event.preventDefault();
-  patch();
+  compare();
 };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", writePatched);
 minitx.onchange(() => {
