@@ -1,9 +1,19 @@
 """`minitx report`: every experiment on one model, on one page."""
 
+from typing import Annotated
+
 from ..contract import options
 from ..pages import report
-from ..running import many
+from ..running import budget, executor, many
 from . import every_experiment, inputs, output
+
+MINUTES = options.understand(
+    "minutes",
+    Annotated[float, options.AtLeast(0)],
+    budget.USUAL,
+    "minutes in which a model that is not bundled is to be done, with fewer documents and "
+    "experiments where it needs more (0: no limit; so where --workers or a --scheduler measure)",
+)
 
 
 def declare(commands):
@@ -12,15 +22,25 @@ def declare(commands):
     command = every_experiment.declare(commands, "report", run, about)
     about = f"for every experiment that plots a sentence: {options.ITSELF}"
     command.add_argument("--sentence", help=about)
+    about = f"{MINUTES.help} (default {MINUTES.default:g})"
+    command.add_argument("--minutes", metavar="N", help=about)
 
 
 def run(arguments):
     """minitx report MODEL"""
+    minutes = _minutes(arguments.minutes)
     out, model = inputs.folder(arguments, "report"), inputs.load(arguments.model)
     options = every_experiment.options(arguments, model)
     with output.progress_beside(arguments.json):
         n = many.n_processes(options)
-        status = report.make(model, arguments.model, out, options, arguments.resume, n)
+        status = report.make(model, arguments.model, out, options, arguments.resume, n, minutes)
     if arguments.json:
         print((out / "report.json").read_text(encoding="utf-8"), end="")
     return status
+
+
+def _minutes(given):
+    """The limit; by itself there is none where others than this machine's threads measure."""
+    if given is None:
+        return MINUTES.default if executor.current() is executor.THREADS else 0.0
+    return MINUTES.parsed(given)

@@ -13,10 +13,13 @@ import time
 from html import escape
 from pathlib import Path
 
+from minitx import weights
+
 from ..contract import registry, results
 from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
-from ..running import many, settings, single
+from ..machine.progress import duration
+from ..running import budget, many, settings, single
 from . import glossary, overview, parts, published, sketch, story, themes, tokens, verdicts
 from .section import section
 
@@ -31,16 +34,17 @@ AT_ZERO = {"shift": "change_zero", "inject-positions": "without"}
 AT_ZERO |= {"remove-positions": "loss_zero loss", "probe": "loss_off loss_on"}  # differences
 
 
-def make(model, name, out, options=(), resume=False, n_processes=1):
+def make(model, name, out, options=(), resume=False, n_processes=1, minutes=0.0):
     """Run every experiment, write index.html and report.json into the folder `out`.
 
     n_processes: experiments at work at once; with more than one the model is what the name says.
-    Returns 1 if one failed, else 0.
+    minutes: in which all is to be done (0: no limit). Returns 1 if one failed, else 0.
     """
     start = time.monotonic()
+    plan = planned(model, name, out, dict(options), resume, n_processes, minutes)
     written = start - EVERY  # the first page has the first answer
     experiments = [*registry.EXPERIMENTS.values()]
-    given = name, dict(options), out, resume, n_processes
+    given = name, dict(options), out, resume, n_processes, plan
     names = [*registry.EXPERIMENTS]
     runs = []
     for run in many.every(experiments, model, *given):
@@ -50,17 +54,36 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
         if now - written >= EVERY and len(runs) < len(experiments):
             rows = [row for row in claims(name, model, runs) if row["verdict"] != "not measured"]
             to_come = len(experiments) - len(runs)
-            write(out / "index.html", page(model, name, runs, rows, now - start, to_come))
+            write(out / "index.html", page(model, name, runs, rows, now - start, to_come, plan))
             written = time.monotonic()
     total = time.monotonic() - start
     rows = claims(name, model, runs)
-    write(out / "index.html", page(model, name, runs, rows, total))
+    write(out / "index.html", page(model, name, runs, rows, total, plan=plan))
     write(out / "report.json", as_json(record(model, name, runs, rows)) + "\n")
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
     failed = single.failed(outcomes(runs))
     if failed:
         print(f"minitx: {failed} of {len(runs)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
+
+
+def planned(model, name, out, options, resume, n_processes, minutes):
+    """The Plan of a report, said in a line; None without a limit, or for a bundled model.
+
+    Of a report that goes on it is the plan that it began with.
+    """
+    if name in weights.bundled():
+        return None
+    plan = budget.of_model(model, minutes, n_processes, options)
+    if plan is None:
+        return None
+    path = out / ".report.plan.json"
+    if not resume:
+        path.unlink(missing_ok=True)
+    plan = budget.kept(path, plan)
+    about = {"plan": budget.says(plan), "time": duration(plan.seconds)}
+    print(filled("{plan}; about {time}", **about), flush=True)
+    return plan
 
 
 def asked(model, run):
@@ -81,13 +104,13 @@ def outcomes(runs):
     return {experiment.name: outcome for experiment, outcome, _ in runs}
 
 
-def page(model, name, runs, rows, seconds, to_come=0):
+def page(model, name, runs, rows, seconds, to_come=0, plan=None):
     """The whole document.
 
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
-    to_come: how many experiments are at work still.
+    to_come: how many experiments are at work still. plan: of a report that has a limit.
     """
-    body = parts.minus(content(model, name, runs, rows, seconds, to_come))
+    body = parts.minus(content(model, name, runs, rows, seconds, to_come, plan))
     return document(name, f"{overview.contents(runs)}<main>{body}</main>", to_come)
 
 
@@ -105,7 +128,7 @@ def document(name, body, to_come=0):
     )
 
 
-def content(model, name, runs, rows, seconds, to_come=0):
+def content(model, name, runs, rows, seconds, to_come=0, plan=None):
     """What the document says, of what `page` takes: the head, the answers, the sections."""
     title = filled("What {model} computes", model=escape(name))
     sections = "".join(
@@ -116,9 +139,9 @@ def content(model, name, runs, rows, seconds, to_come=0):
     beside = sketch.figure(runs), overview.leads(), story.in_short(lines, runs)
     sentences = story.section(lines, link, *beside)
     return (
-        f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{about(model, runs, seconds)}"
-        f"</header>{sentences}{overview.tally(runs, verdicts.line(rows))}"
-        f"{overview.answers(runs, link)}"
+        f"<header><h1>{title}</h1>{awaited(to_come)}{warning(runs)}{limited(plan, name)}"
+        f"{about(model, runs, seconds)}</header>{sentences}"
+        f"{overview.tally(runs, verdicts.line(rows))}{overview.answers(runs, link)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}"
     )
 
@@ -153,6 +176,17 @@ def warning(runs):
     text = translated("{n} of {all} experiments failed; see below.")
     text = text.format(n=failed, all=len(runs))
     return f'<p class="failed">{text}</p>' if failed else ""
+
+
+def limited(plan, name):
+    """What a plan left out, and how to run it; "" where it left out nothing."""
+    if plan is None or plan.is_whole:
+        return ""
+    text = "Limited to {minutes:g} minutes, this report {plan}. Without a limit: {all}; one: {one}."
+    commands = {"all": f"minitx report {name} --minutes 0", "one": f"minitx run NAME {name}"}
+    commands = {key: f"<code>{escape(command)}</code>" for key, command in commands.items()}
+    said = filled(text, minutes=plan.minutes, plan=escape(budget.says(plan)), **commands)
+    return f'<p class="soft">{said}</p>'
 
 
 def about(model, runs, seconds):

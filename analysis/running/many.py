@@ -31,7 +31,7 @@ from ..contract import registry, sides
 from ..machine import escapes, progress
 from ..machine.language import filled, translated
 from ..texts import formats
-from . import blas, executor, shipping, single, stream
+from . import blas, budget, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure
 
@@ -61,31 +61,50 @@ class Done(NamedTuple):
     seconds: float
 
 
-def every(experiments, model, name, options, out, resume=False, n_processes=1):
+def every(experiments, model, name, options, out, resume=False, n_processes=1, plan=None):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
     Those that read no documents or pairs come first, those that share passes last. Prints a line
     on stdout for each. options: each experiment gets those that it has, and at least as many
     documents as it needs. n_processes: as many are at work at once; with more than one the model is
-    what the name says.
+    what the name says. plan: a budget.Plan, which leaves some out.
     """
     jobs = []
     for experiment in experiments:
-        own, note = _options_of(experiment, options, model)
+        given = plan.options(experiment) | options if plan else options
+        own, note = _options_of(experiment, given, model)
         jobs.append(Job(experiment.name, function_of(experiment), name, own, note, out, resume))
     jobs.sort(key=_rank)
-    groups = _groups(jobs, n_processes)
+    finished = _left_out(plan)
+    groups = _groups([job for job in jobs if job.experiment not in finished], n_processes)
     done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
-    finished: dict[str, Done] = {}
+    start, took = time.monotonic(), {}
     with contextlib.closing(done):
         for job in jobs:
-            progress.show(f"{job.experiment} …")
+            progress.show(f"{job.experiment} …{_left(plan, took, time.monotonic() - start)}")
             while job.experiment not in finished:
                 finished |= next(done)
+                took |= {name: own.seconds for name, own in finished.items()}
             outcome, seconds = finished.pop(job.experiment)
             progress.show("")
             print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
             yield registry.get(job.experiment), outcome, seconds
+
+
+def _left_out(plan):
+    """{experiment: Done} of those that a plan leaves out."""
+    if plan is None:
+        return {}
+    reason = filled("would take longer than {minutes:g} minutes", minutes=plan.minutes)
+    return {name: Done(Failure(reason, left_out=True), 0.0) for name in plan.left_out}
+
+
+def _left(plan, took, passed):
+    """', about 4 min left' where there is a plan; took: {experiment: seconds} of those done."""
+    if plan is None:
+        return ""
+    left = progress.duration(budget.time_left(plan, took, passed))
+    return filled(", about {time} left", time=left)
 
 
 def function_of(experiment):
@@ -217,7 +236,8 @@ def _side_by_side(groups, n):
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
     theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(min(n, len(groups)), context, _begin, (theirs, n_threads))
+    n = max(1, min(n, len(groups)))  # a plan may leave out all
+    pool = ProcessPoolExecutor(n, context, _begin, (theirs, n_threads))
     try:
         with _without_interrupts():
             results = [pool.submit(_in_process, jobs) for jobs in groups]

@@ -1,0 +1,143 @@
+"""A report within some minutes: what is planned of it from the seconds of a pass."""
+
+import json
+
+import pytest
+from planted import good, plant
+
+import minitx
+from minitx import weights
+from minitx.analysis import __main__ as cli
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
+from minitx.analysis.pages import report
+from minitx.analysis.running import budget
+
+NAMES = [*registry.EXPERIMENTS]
+
+
+def seconds(of_128, longest=512):
+    """{T: seconds of a pass} that grow a little faster than T."""
+    return {T: of_128 * (T / 128) ** 1.1 for T in budget.lengths(longest)}
+
+
+def planned(of_128, minutes=10.0, **given):
+    return budget.choose(seconds(of_128), NAMES, minutes, 2, **given)
+
+
+def test_every_experiment_has_a_cost():
+    assert {*budget.COSTS} == {*NAMES}
+    fixed = [registry.get(name) for name, cost in budget.COSTS.items() if cost.documents]
+    assert all("documents" in {x.name for x in each.options} for each in fixed)
+
+
+def test_a_small_model_is_read_as_without_a_limit():
+    plan = planned(0.001)
+    assert plan.is_whole and plan.seconds < 600
+    assert all(plan.options(each) == {} for each in registry.EXPERIMENTS.values())
+
+
+def test_documents_get_shorter_then_fewer_then_experiments_are_left_out():
+    plans = [planned(0.001 * 1.1**i) for i in range(90)]
+    ways = [(plan.documents, plan.tokens) for plan in plans]
+    order = list(dict.fromkeys(ways))
+    assert order == [way for way in budget.ways([512, 256, 128]) if way in order]
+    assert len(order) > 4 and order[-1] == (8, 128) and ways == sorted(ways, key=order.index)
+    for plan in plans:
+        assert plan.seconds <= 600 * budget.SPARE
+        assert not plan.left_out or (plan.documents, plan.tokens) == (8, 128)
+        assert {*plan.left_out} | {*plan.expected} == {*NAMES}
+    assert len(plans[-1].left_out) > len(plans[-20].left_out) > 0
+    assert "relearn" in plans[-20].left_out and "models" in plans[-1].expected
+
+
+def test_what_says_most_is_kept_if_both_do_not_fit():
+    """Two experiments of the same passes: the one that stands later in COSTS stays."""
+    of_pass = 600 * budget.SPARE / 900
+    plan = budget.choose({128: of_pass}, ["relearn", "reviews", "rotation"], 10.0)
+    assert plan.left_out == ("relearn", "reviews")
+    assert plan.seconds == pytest.approx(362 * of_pass)
+
+
+def test_no_interval_has_fewer_than_8_documents_and_what_a_user_gave_stays():
+    assert min(N for N, _ in budget.ways([512, 256, 128]) if N) == 8
+    plan = planned(0.5, documents=3)
+    assert (plan.documents, plan.tokens) == (0, 0) and plan.left_out
+    longer = planned(0.5, documents=30)
+    assert {*longer.left_out} > {*plan.left_out}
+
+
+def test_an_experiment_never_reads_more_than_by_itself():
+    plan = planned(0.3)
+    few, many = (plan.options(registry.get(name)) for name in ("slices", "lags"))
+    assert few == {"tokens": 128} and many == {"documents": 8, "tokens": 128}
+    assert plan.options(registry.get("probe")) == {"tokens": 128}  # rows for its features
+    assert plan.options(registry.get("profiles")) == {"tokens": 128}  # the text may hold fewer
+    assert plan.options(registry.get("reviews")) == plan.options(registry.get("joint-grid")) == {}
+
+
+def test_more_cores_do_more_and_shared_passes_are_on_half_of_them():
+    expected = {"dial": 100.0, "shift": 20.0}
+    assert budget.side_by_side(expected, 1) == 120
+    assert budget.side_by_side(expected, 2) == 100 and budget.side_by_side(expected, 8) == 25
+
+
+def test_the_time_left_follows_what_the_finished_ones_took():
+    plan = planned(0.001)._replace(expected={"dial": 60.0, "lags": 40.0}, seconds=100.0)
+    assert budget.time_left(plan, {}, 10.0) == 90
+    assert budget.time_left(plan, {"lags": 80.0, "alignment": 0.0}, 80.0) == 120
+    assert budget.time_left(plan, {"lags": 4.0}, 50.0) == 0
+
+
+def test_pictures_and_no_minutes_have_no_limit(causal):
+    assert budget.of_model(causal, 0, 2, {}) is None
+    assert budget.of_model(causal, 10.0, 2, {}).is_whole
+
+
+@pytest.fixture
+def slow(monkeypatch, tmp_path):
+    """A report of two planted experiments on a machine where a pass takes seconds."""
+    plant(monkeypatch, good)
+    model = minitx.load(weights.find("tiny-roberta"))
+    monkeypatch.setattr(budget, "COSTS", {"good": budget.Cost(100)})
+    monkeypatch.setattr(budget, "_timed", lambda model, T: 10.0)
+
+    def make(name="my-model", minutes=10.0, resume=False):
+        report.make(model, name, tmp_path, {}, resume, 1, minutes)
+        return (tmp_path / "index.html").read_text("utf-8")
+
+    return make
+
+
+def test_the_page_says_once_what_was_left_out_and_how_to_run_it(slow, capsys, tmp_path):
+    text = slow()
+    first = capsys.readouterr().out.splitlines()[0]
+    assert (
+        first.startswith("reads at most 8 documents of 128 tokens") and "leaves out good" in first
+    )
+    assert text.count("minitx report my-model --minutes 0") == 1
+    entry = json.loads((tmp_path / "report.json").read_text())["experiments"]["good"]
+    assert entry["verdict"] == "left out" and entry["reason"] == "would take longer than 10 minutes"
+
+
+def test_a_report_that_goes_on_keeps_its_plan(slow, monkeypatch, capsys):
+    slow()
+    monkeypatch.setattr(budget, "_timed", lambda model, T: 1e-6)
+    capsys.readouterr()
+    slow(resume=True)
+    assert "leaves out good" in capsys.readouterr().out
+    assert "--minutes 0" not in slow()
+    assert "leaves out nothing" in capsys.readouterr().out
+
+
+def test_a_bundled_model_and_no_limit_are_as_they_were(slow, capsys):
+    for text in (slow("tiny-roberta"), slow(minutes=0.0)):
+        assert "--minutes" not in text
+    assert "leaves out" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", ["-1", "nan", "soon"])
+def test_minutes_that_are_none_are_said(given, capsys):
+    assert cli.main(["report", "tiny-gpt2", "--minutes", given]) == 2
+    said = capsys.readouterr().err
+    assert "minutes is" in said and "wanted" in said
