@@ -10,6 +10,7 @@ Tokens are the rows of the word embedding, positions as they are; heads are thei
 the path together. T tokens, L layers, H heads, D width, n points.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from . import losses
 
 COMPLETE = 1e-3  # of the largest part: how far the sum may be from the whole
 POINTS = 16, 32, 64, 128, 256
+HELD = 2**26  # weights of attention, at most, of all layers and rows at once: 256 MiB
 
 
 class Wanted(NamedTuple):
@@ -81,8 +83,31 @@ def _types(wanted, B):
     return None if wanted.types is None else np.tile(wanted.types, (B, 1))
 
 
+def _in_groups(function):
+    """function(model, wanted, points) of as many rows of the points at a time as HELD allows."""
+
+    @functools.wraps(function)
+    def grouped(model, wanted, points):
+        cfg, T = model.config, len(wanted.tokens)
+        size = max(1, HELD // (cfg.n_layers * cfg.n_heads * T * T))
+        B = len(next(iter(points.values())))
+        groups = []
+        for first in range(0, B, size):
+            rows = {key: x[first : first + size] for key, x in points.items()}
+            groups.append(function(model, wanted, rows))
+        return groups
+
+    return grouped
+
+
 def values(model, wanted, points):
     """Log-probability of what is wanted with points replaced {key: [B ...]}: [B]."""
+    return np.concatenate(_values(model, wanted, points))
+
+
+@_in_groups
+def _values(model, wanted, points):
+    """`values` of some rows."""
 
     def hook(name, x, layer=None):
         key = name if layer is None else (name, layer)
@@ -95,6 +120,13 @@ def values(model, wanted, points):
 
 def gradients(model, wanted, points):
     """Gradients of that by the replaced points, of each row: {key: [B ...]}."""
+    groups = _gradients(model, wanted, points)
+    return {key: np.concatenate([group[key] for group in groups]) for key in points}
+
+
+@_in_groups
+def _gradients(model, wanted, points):
+    """`gradients` of some rows."""
     B = len(next(iter(points.values())))
     tokens = np.tile(wanted.tokens, (B, 1))
     shape = (B,) if is_pooled(model.config.task_head) else tokens.shape
