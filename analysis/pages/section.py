@@ -62,7 +62,9 @@ def _figure(experiment, outcome):
     """
     source = f"data:image/svg+xml;base64,{base64.b64encode(outcome.svg.encode()).decode()}"
     question = translated(experiment.question)
-    alt = escape(filled("Figure: {question}", question=question))
+    _, measure, value, _ = overview.answer_of(outcome)
+    heading = filled("Figure: {question}", question=question)
+    alt = escape(f"{heading} {measure}: {value}")
     cut = folding.cut(outcome.svg)
     if cut is None:
         return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'

@@ -126,7 +126,9 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
         if name in OF_PAIRS:
             assert f"Left out for this model: {name} needs an encoder-decoder" in page.of(name)
             continue
-        assert f"Figure: {question}" in {*page.all("alt"), *page.all("aria-label")}
+        named = {*page.all("alt"), *page.all("aria-label")}
+        (described,) = (text for text in named if text.startswith(f"Figure: {question}"))
+        assert described[len(f"Figure: {question} ") :]  # what it answers
         shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
             assert parts.minus(text) in shown
