@@ -69,6 +69,12 @@ def test_heads_that_look_one_patch_up_or_to_the_left_come_back():
     assert r["highest"] > 3 * r["highest_null"]
 
 
+def test_a_grid_of_few_patches_shows_no_direction():
+    """With random weights one of four pairs has twice uniform attention by its positions alone."""
+    with pytest.raises(registry.NotApplicable, match="2 rows and 2 columns .* too few pairs"):
+        analysis.run("profiles", str(GOLDEN / "deit-bare"))
+
+
 def test_attention_follows_the_keys_positions():
     r = measured("dial", documents=4)
     assert r["followed"] > 0.8 and r["n_following"] == 2

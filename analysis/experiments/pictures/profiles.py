@@ -9,13 +9,14 @@ import numpy as np
 
 import minitx
 
-from ...contract import Asks, Of, options, register_of_pictures
+from ...contract import Asks, NotApplicable, Of, options, register_of_pictures
 from ...drawing import Part, draw
 from ...maths import grid
 from ...measures import heads, pictures
 from ...running.stream import UNSAVED
 
 REACH = 3  # patches in each direction: farther offsets are of few pairs
+LEAST = 4  # rows and columns: with fewer, an offset is of so few pairs that one may have most
 SHARP = 2.0  # times uniform attention, from which a peak counts
 
 
@@ -29,8 +30,11 @@ def profiles(
 ):
     """Attention of each head by offset between patches."""
     places = pictures.grid_of(model)
-    sample = pictures.sample(model, text, documents, seed)
     sides = places.rows, places.columns
+    if min(sides) < LEAST:
+        given = f"{sides[0]} rows and {sides[1]} columns of patches"
+        raise NotApplicable(f"{given} have too few pairs at an offset; wanted {LEAST} of both")
+    sample = pictures.sample(model, text, documents, seed)
     reach = min(REACH, *(n - 1 for n in sides))
 
     def measure(i, tokens):
