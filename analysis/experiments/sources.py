@@ -601,7 +601,7 @@ register(
         " attention to a neighbour. Position × position is at least half of the peak in "
         "{n_positions} of {n_sharp} (query positions shuffled: at most {n_positions_null})",
         When("has_waves", ", and waves of {LONG} tokens or more alone would suffice in {n_long}"),
-        ": {sharpest}. Heads with a direction whose peak is due to positions: ",
+        ". {sharpest}. Heads with a direction whose peak is due to positions: ",
         Rows(
             "{layer_names} {n_positions_by_layer} of {n_directed_by_layer}",
             where="n_directed_by_layer",
