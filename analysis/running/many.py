@@ -95,7 +95,7 @@ def _left_out(plan):
     """{experiment: Done} of those that a plan leaves out."""
     if plan is None:
         return {}
-    reason = filled("would take longer than {minutes:g} minutes", minutes=plan.minutes)
+    reason = filled("does not fit into {minutes:g} minutes beside the others", minutes=plan.minutes)
     return {name: Done(Failure(reason, left_out=True), 0.0) for name in plan.left_out}
 
 

@@ -117,7 +117,10 @@ def test_the_page_says_once_what_was_left_out_and_how_to_run_it(slow, capsys, tm
     )
     assert text.count("minitx report my-model --minutes 0") == 1
     entry = json.loads((tmp_path / "report.json").read_text())["experiments"]["good"]
-    assert entry["verdict"] == "left out" and entry["reason"] == "would take longer than 10 minutes"
+    assert (
+        entry["verdict"] == "left out"
+        and entry["reason"] == "does not fit into 10 minutes beside the others"
+    )
 
 
 def test_a_report_that_goes_on_keeps_its_plan(slow, monkeypatch, capsys):
