@@ -98,26 +98,10 @@ class TransformerLens:
         torch.set_num_threads(1)
         self.torch = torch
         self.dtype = getattr(torch, dtype)
-        self.plain = self._bridge(folder, no_processing=True)
-        self.plain.to_tokens = lambda ids, **_: ids  # they are ids already
+        self.plain = bridge(folder, self.dtype, no_processing=True)
         # b_V stays where it is, as in minitx; to fold the last norm is asked for by the tool
-        self.folded = self._bridge(folder, fold_value_biases=False)
+        self.folded = bridge(folder, self.dtype, fold_value_biases=False)
         self.masks = [*masks(asked, self.dtype, torch)]
-
-    def _bridge(self, folder, **how):
-        from transformer_lens.model_bridge import TransformerBridge
-        from transformer_lens.model_bridge.sources import _hf_format
-        from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
-
-        _hf_format.get_tokenizer_with_bos = lambda tokenizer: tokenizer  # else loaded from a hub
-        file = weights.find("tiny-gpt2") / "tokenizer.json"
-        tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(file))
-        tokenizer.pad_token = tokenizer.eos_token = tokenizer.bos_token = tokenizer.decode([0])
-        whole = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
-        options = {"hf_model": whole.to(self.dtype).eval(), "tokenizer": tokenizer}
-        bridge = TransformerBridge.boot_transformers("gpt2", dtype=self.dtype, **options)
-        bridge.enable_compatibility_mode(disable_warnings=True, **how)
-        return bridge.eval()
 
     def attribution(self, asked):
         """What each component adds to the answer."""
@@ -221,6 +205,24 @@ class OfTransformerLens:
         for edge, score in scored.edge_scores.items():
             sums[tuple(named(node) for node in edge)] += float(score)
         return sorted_by_name(sums)
+
+
+def bridge(folder, dtype, **how):
+    """A GPT-2 of a folder in TransformerLens, which is given ids."""
+    from transformer_lens.model_bridge import TransformerBridge
+    from transformer_lens.model_bridge.sources import _hf_format
+    from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    _hf_format.get_tokenizer_with_bos = lambda tokenizer: tokenizer  # else loaded from a hub
+    file = weights.find("tiny-gpt2") / "tokenizer.json"
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(file))
+    tokenizer.pad_token = tokenizer.eos_token = tokenizer.bos_token = tokenizer.decode([0])
+    whole = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
+    options = {"hf_model": whole.to(dtype).eval(), "tokenizer": tokenizer}
+    system = TransformerBridge.boot_transformers("gpt2", dtype=dtype, **options)
+    system.enable_compatibility_mode(disable_warnings=True, **how)
+    system.to_tokens = lambda ids, **_: ids  # they are ids already
+    return system.eval()
 
 
 def is_z(name):

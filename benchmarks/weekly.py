@@ -1,0 +1,488 @@
+"""Twenty things that are done every week, by minitx and by TransformerLens on the same weights.
+
+    python -m benchmarks.weekly [--models tiny-gpt2 gpt2] [--rounds 5] [--tasks sweep ...]
+
+Each system has a process of its own with one thread; they work in turn. For each task: lines of
+code, the largest difference of what both return, processor time (the median of rounds), and the
+most memory that the process held meanwhile, libraries and model included. Lines are those of the
+methods below without imports, in the form of `ast.unparse`, so that a statement is a line whatever
+its length. Texts are random ids, 32 in each. gpt2: random weights of that shape.
+
+Order: what is asked, each task for both, what of it is compared, the table.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+import minitx
+from minitx import circuits, threads, weights
+from minitx.analysis.machine import progress
+from minitx.analysis.machine.files import write
+from minitx.analysis.measures import losses
+
+from . import machine, peers, rounds, shapes
+from .circuits import OfMinitx, OfTransformerLens, answer, bridge, lines_of
+
+ROOT = Path(__file__).parents[1]
+MODELS = "tiny-stories", "tiny-gpt2", "gpt2"
+TOKENS, TEXTS, PAIRS, NEW, BEST = 32, 20, 4, 20, 10  # tokens of a text; texts; …
+LAYER, HEAD, PLACE, NEURON = 2, 1, 7, 17
+TASKS = {  # name: what the table calls it
+    "cached_run": "a pass that keeps everything",
+    "activation": "one activation",
+    "ablate": "a head set to 0",
+    "patch": "a residual stream patched at one place",
+    "sweep": "every head patched, one at a time",
+    "lens": "logit lens of all layers",
+    "attribution": "direct logit attribution by head",
+    "steer": "a steering vector, and 20 tokens with it",
+    "generate": "20 tokens",
+    "patterns": "attention of all layers",
+    "head_out": "what each head writes, all layers",
+    "composition": "query composition of all pairs of heads",
+    "gradient": "gradient of the loss by a residual stream",
+    "edges": "attribution patching of all edges, 4 pairs",
+    "probe": "a linear probe on 20 labelled texts",
+    "examples": "the 10 texts of 20 where a neuron is largest",
+    "collect": "residual streams of 20 texts on disk",
+    "statistics": "mean and deviation of each neuron",
+    "custom": "an edit of one's own in every layer",
+    "loss": "loss of each token",
+}
+
+
+def asked(ids):
+    """Random ids of a vocabulary: a text, another, pairs that differ in one token, texts."""
+    rng = np.random.default_rng(0)
+    clean = rng.integers(5, ids, (PAIRS, TOKENS // 2))
+    corrupt = clean.copy()
+    corrupt[:, PLACE] = rng.integers(5, ids, PAIRS)
+    text, other, *texts = rng.integers(5, ids, (TEXTS + 2, TOKENS))
+    labels = [i % 2 for i in range(TEXTS)]
+    given = {"clean": clean, "corrupt": corrupt, "text": text, "other": other}
+    return SimpleNamespace(**given, texts=np.array(texts), labels=labels)
+
+
+class Minitx:
+    """The tasks by minitx."""
+
+    def __init__(self, folder, n_threads):
+        threads.limit(n_threads)
+        self.model = minitx.load(folder)
+        self.asked = asked(len(self.model.weights.W_E))
+        self.reader = OfMinitx(self)
+
+    def cached_run(self, of):
+        return minitx.run(self.model, of.text)
+
+    def activation(self, of):
+        return minitx.run(self.model, of.text, ("resid_post", LAYER))
+
+    def ablate(self, of):
+        def off(z):
+            z[:, HEAD] = 0
+            return z
+
+        return minitx.run(self.model, of.text, "logits", {("z", LAYER): off})["logits"]
+
+    def patch(self, of):
+        source = minitx.run(self.model, of.other, ("resid_post", LAYER))["resid_post", LAYER]
+
+        def patched(x):
+            x[:, PLACE] = source[:, PLACE]
+            return x
+
+        return minitx.run(self.model, of.text, "logits", {("resid_post", LAYER): patched})["logits"]
+
+    def sweep(self, of):
+        return minitx.sweep(self.model, of.text, of.other, lambda y: answer(y)[0], "z")
+
+    def lens(self, of):
+        return minitx.logits(
+            self.model,
+            minitx.final_norm(
+                self.model, minitx.run(self.model, of.text, "resid_post").stack("resid_post")
+            ),
+        )
+
+    def attribution(self, of):
+        return circuits.logit_attribution(self.model, of.text, 11, 23)
+
+    def steer(self, of):
+        v = minitx.steering_vector(self.model, of.texts[:6], of.texts[6:12], LAYER)
+        return minitx.generate(self.model, of.text, NEW, edits=minitx.steer(v, 4.0))
+
+    def generate(self, of):
+        return minitx.generate(self.model, of.text, NEW)
+
+    def patterns(self, of):
+        return minitx.run(self.model, of.text, "pattern").stack("pattern")
+
+    def head_out(self, of):
+        return minitx.run(self.model, of.text, "head_out").stack("head_out")
+
+    def composition(self, of):
+        return circuits.composition(self.model, "q", n_draws=1)["q"]
+
+    def gradient(self, of):
+        return minitx.gradients(self.model, of.text[:-1], of.text[1:], ("resid_pre", LAYER))
+
+    def edges(self, of):
+        return circuits.attribute(self.model, of.clean, of.corrupt, answer, exact=False)
+
+    def probe(self, of):
+        return minitx.fit_probe(self.model, of.texts, of.labels, ("resid_post", LAYER)).accuracy
+
+    def examples(self, of):
+        return minitx.top_examples(self.model, of.texts, ("post", LAYER), NEURON, BEST)
+
+    def collect(self, of):
+        return minitx.collect(self.model, of.texts, "resid_post", of.folder)
+
+    def statistics(self, of):
+        rows = [minitx.run(self.model, x, ("post", LAYER))["post", LAYER][0] for x in of.texts]
+        return np.mean(rows, (0, 1)), np.std(rows, (0, 1))
+
+    def custom(self, of):
+        return minitx.run(self.model, of.text, "logits", {"mlp_out": lambda x: 0.5 * x})["logits"]
+
+    def loss(self, of):
+        return losses.causal(self.model, of.text)
+
+    def seen(self, task, raw):
+        """What is compared."""
+        if task == "cached_run":
+            return np.stack([x.sum() for x in (raw["resid_post", -1], raw["logits"])])
+        if task == "activation":
+            return raw["resid_post", LAYER]
+        if task == "attribution":
+            return raw.heads
+        if task == "edges":
+            return self.reader.edges(raw, (self.asked.clean, self.asked.corrupt))
+        if task == "gradient":
+            return raw["resid_pre", LAYER]
+        if task == "examples":
+            return raw.values
+        if task == "collect":
+            return raw["resid_post", LAYER]
+        return np.nan_to_num(np.asarray(raw))
+
+
+class TransformerLens:
+    """The tasks by TransformerLens, as its documentation has them."""
+
+    def __init__(self, folder, n_threads):
+        import torch
+        from transformer_lens import patching
+        from transformer_lens.tools import analysis
+
+        torch.set_num_threads(n_threads)
+        self.torch, self.patching, self.tools = torch, patching, analysis
+        self.folder, self._folded = folder, None
+        self.bridge = bridge(folder, torch.float32, no_processing=True)
+        self.run = self.bridge.run_with_cache
+        self.asked = asked(self.bridge.cfg.d_vocab)
+        for name in ("clean", "corrupt", "texts"):
+            setattr(self.asked, name, torch.tensor(getattr(self.asked, name)))
+        for name in ("text", "other"):
+            setattr(self.asked, name, torch.tensor(getattr(self.asked, name))[None])
+
+    @property
+    def folded(self):
+        """The same with its norms folded into the weights, as two of its tools ask for."""
+        if self._folded is None:
+            self._folded = bridge(self.folder, self.torch.float32, fold_value_biases=False)
+        return self._folded
+
+    def cached_run(self, of):
+        return self.run(of.text)
+
+    def activation(self, of):
+        name = f"blocks.{LAYER}.hook_resid_post"
+        return self.run(of.text, names_filter=name)[1][name]
+
+    def ablate(self, of):
+        def off(z, hook):
+            z[:, :, HEAD] = 0
+            return z
+
+        return self.bridge.run_with_hooks(of.text, fwd_hooks=[(f"blocks.{LAYER}.attn.hook_z", off)])
+
+    def patch(self, of):
+        name = f"blocks.{LAYER}.hook_resid_post"
+        source = self.run(of.other, names_filter=name)[1][name]
+
+        def patched(x, hook):
+            x[:, PLACE] = source[:, PLACE]
+            return x
+
+        return self.bridge.run_with_hooks(of.text, fwd_hooks=[(name, patched)])
+
+    def sweep(self, of):
+        cache = self.run(of.other)[1]
+        return self.patching.get_act_patch_attn_head_out_all_pos(
+            self.bridge, of.text, cache, lambda y: answer(y)[0]
+        )
+
+    def lens(self, of):
+        return self.tools.logit_lens(self.bridge, of.text, positions=None).values[1:]
+
+    def attribution(self, of):
+        return self.tools.direct_logit_attribution(
+            self.folded, of.text, answer_tokens=11, incorrect_tokens=23, unit="head", pos=-1
+        )
+
+    def steer(self, of):
+        name = f"blocks.{LAYER}.hook_resid_pre"
+        last = [self.run(x[None], names_filter=name)[1][name][0, -1] for x in of.texts[:12]]
+        v = self.torch.stack(last[:6]).mean(0) - self.torch.stack(last[6:]).mean(0)
+        with self.bridge.hooks(fwd_hooks=[(name, lambda x, hook: x + 4.0 * v)]):
+            return self.bridge.generate(
+                of.text, NEW, do_sample=False, stop_at_eos=False, verbose=False
+            )
+
+    def generate(self, of):
+        return self.bridge.generate(of.text, NEW, do_sample=False, stop_at_eos=False, verbose=False)
+
+    def patterns(self, of):
+        cache = self.run(of.text, names_filter=lambda name: name.endswith("hook_pattern"))[1]
+        return self.torch.stack([*cache.values()])
+
+    def head_out(self, of):
+        cache = self.run(of.text)[1]
+        return cache.stack_head_results()
+
+    def composition(self, of):
+        return self.folded.all_composition_scores("Q").scores
+
+    def gradient(self, of):
+        slopes = {}
+        hooks = [(f"blocks.{LAYER}.hook_resid_pre", lambda x, hook: slopes.update(own=x.clone()))]
+        with self.bridge.hooks(bwd_hooks=hooks):
+            self.bridge(of.text, return_type="loss").backward()
+        return slopes["own"]
+
+    def edges(self, of):
+        config = self.tools.EdgeAttributionConfig(granularity="edge")
+        return self.tools.attribution_patch(
+            self.bridge, of.clean, of.corrupt, lambda y: answer(y)[0], config
+        )
+
+    def probe(self, of):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import cross_val_score
+
+        name = f"blocks.{LAYER}.hook_resid_post"
+        rows = [self.run(x[None], names_filter=name)[1][name][0, -1] for x in of.texts]
+        model = LogisticRegression(max_iter=1000)
+        return cross_val_score(model, self.torch.stack(rows), of.labels).mean()
+
+    def examples(self, of):
+        name = f"blocks.{LAYER}.mlp.hook_post"
+        largest = [
+            self.run(x[None], names_filter=name)[1][name][0, :, NEURON].max() for x in of.texts
+        ]
+        return self.torch.stack(largest).topk(BEST)
+
+    def collect(self, of):
+        names = [f"blocks.{i}.hook_resid_post" for i in range(self.bridge.cfg.n_layers)]
+        caches = [self.run(x[None], names_filter=names)[1] for x in of.texts]
+        for name in names:
+            np.save(of.folder / f"{name}.npy", self.torch.cat([c[name][0] for c in caches]))
+
+    def statistics(self, of):
+        name = f"blocks.{LAYER}.mlp.hook_post"
+        rows = [self.run(x[None], names_filter=name)[1][name][0] for x in of.texts]
+        x = self.torch.cat(rows)
+        return x.mean(0), x.std(0, correction=0)
+
+    def custom(self, of):
+        hooks = [(lambda name: name.endswith("hook_mlp_out"), lambda x, hook: 0.5 * x)]
+        return self.bridge.run_with_hooks(of.text, fwd_hooks=hooks)
+
+    def loss(self, of):
+        return self.bridge(of.text, return_type="loss", loss_per_token=True)
+
+    def seen(self, task, raw):
+        """What is compared."""
+        cfg = self.bridge.cfg
+        if task == "cached_run":
+            last = raw[1][f"blocks.{cfg.n_layers - 1}.hook_resid_post"]
+            return np.array([float(x.sum()) for x in (last, raw[0])])
+        if task == "attribution":
+            return raw.attribution[: cfg.n_layers * cfg.n_heads].reshape(-1, cfg.n_heads).numpy()
+        if task == "edges":
+            return OfTransformerLens.edges(None, raw, None)
+        if task == "gradient":
+            return raw[:, :-1].numpy()
+        if task == "generate":  # and what its whole passes give
+            how = {"do_sample": False, "stop_at_eos": False, "verbose": False}
+            again = self.bridge.generate(self.asked.text, NEW, use_past_kv_cache=False, **how)
+            return self.torch.cat([raw, again]).numpy()
+        if task == "head_out":
+            return raw.reshape(cfg.n_layers, cfg.n_heads, TOKENS, -1).numpy()
+        if task == "examples":
+            return raw.values.numpy()
+        if task == "collect":
+            return np.load(self.asked.folder / f"blocks.{LAYER}.hook_resid_post.npy")
+        if task == "statistics":
+            return np.stack(raw)
+        return np.asarray(raw)
+
+
+SLOPES = "gradient", "edges"  # tasks for which torch keeps what gradients need
+SYSTEMS = {"minitx": Minitx, "transformer-lens": TransformerLens}
+
+
+def carried_out(system, order):
+    """Carry out an order once: processor seconds, and the most memory held meanwhile."""
+    task = getattr(system, order["task"])
+    if isinstance(system, TransformerLens):
+        system.torch.set_grad_enabled(order["task"] in SLOPES)
+    with tempfile.TemporaryDirectory() as folder:
+        system.asked.folder = Path(folder) / "new"
+        system.asked.folder.mkdir()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+        start = time.process_time()
+        raw = task(system.asked)
+        seconds = time.process_time() - start
+        memory = peers.memory()
+        if order.get("arrays"):
+            np.savez(order["arrays"], seen=np.squeeze(system.seen(order["task"], raw)))
+    return {"seconds": seconds, "memory": memory}
+
+
+# --- the table
+
+
+class Row(NamedTuple):
+    """One task on one model: of minitx, then of TransformerLens."""
+
+    task: str
+    lines: list[int]
+    difference: str  # the largest, of what both return
+    seconds: list[float]  # medians
+    megabytes: list[float]
+
+    def cells(self):
+        """As the table has it."""
+        own, other = self.seconds
+        times = f"{own * 1e3:.3g} | {other * 1e3:.3g} | {other / own:.2g}"
+        memory = " | ".join(f"{x:.0f}" for x in self.megabytes)
+        lines = " | ".join(map(str, self.lines))
+        return f"| {TASKS[self.task]} | {lines} | {self.difference} | {times} | {memory} |"
+
+
+def measured(task, model, processes, n_rounds):
+    """One row: both are asked once, which loads and warms, then in turn."""
+    order = {"task": task, "shape": model}
+    values, seconds, peaks = [], {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in SYSTEMS:
+            path = f"{folder}/{name}.npz"
+            processes[name].ask(**order, arrays=path)
+            values.append(np.load(path)["seen"])
+    for turn in rounds.orders([*SYSTEMS], n_rounds):
+        for name in turn:
+            answer = processes[name].ask(**order)
+            seconds.setdefault(name, []).append(answer["seconds"])
+            peaks.setdefault(name, []).append(answer["memory"][0] / 1e6)
+    lines = [lines_of(getattr(kind, task)) for kind in SYSTEMS.values()]
+    medians = [statistics.median(seconds[name]) for name in SYSTEMS]
+    largest = [max(peaks[name]) for name in SYSTEMS]
+    return Row(task, lines, difference(task, *values), medians, largest)
+
+
+def difference(task, own, other):
+    """What the table says of what both return."""
+    if task == "probe":
+        return "split in other ways"
+    if task in ("steer", "generate"):
+        wrong = np.atleast_1d((own != other).sum(-1))
+        more = "".join(f"; {n} without its cache" for n in wrong[1:])
+        return f"{wrong[0]} of {NEW} tokens{more}"
+    return f"{abs(own - other).max():.1e} of {abs(other).max():.2g}"
+
+
+COLUMNS = "lines", "lines, TransformerLens", "largest difference", "ms", "ms, TransformerLens"
+COLUMNS += "factor", "MB", "MB, TransformerLens"
+
+
+def page(tables, settings):
+    """The tables of all models as Markdown."""
+    text = ["# Twenty things that are done every week, beside TransformerLens\n", settings]
+    for model, rows in tables.items():
+        text.append(f"\n| {' | '.join([model, *COLUMNS])} |\n{'|---' * (1 + len(COLUMNS))}|")
+        text += [row.cells() for row in rows]
+        behind = [row for row in rows if row.seconds[0] > row.seconds[1]]
+        longer = [row for row in rows if row.lines[0] > row.lines[1]]
+        ends = [", ".join(TASKS[row.task] for row in some) or "none" for some in (behind, longer)]
+        text.append(f"\nBehind in time: {ends[0]}. Behind in lines: {ends[1]}.")
+    return "\n".join(text) + "\n"
+
+
+def main(argv=None):
+    """Measure, print and write the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.weekly", description=__doc__)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--work", type=Path, default=ROOT / ".venv-bench/work")
+    parser.add_argument("--out", type=Path, help="benchmarks/results/weekly/DAY.md")
+    args = parser.parse_args(argv)
+    work = args.work.resolve()
+    tables = {}
+    for model in args.models:
+        prepare(work, model)
+        with rounds.Processes(work, 1, "benchmarks.weekly") as processes:
+            tables[model] = []
+            for task in args.tasks:
+                progress.show(f"{model}: {task}")
+                tables[model].append(measured(task, model, processes, args.rounds))
+    progress.show("")
+    text = page(tables, stated(args.rounds))
+    out = args.out or ROOT / f"benchmarks/results/weekly/{machine.today()}.md"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write(out, text)
+    print(text)
+
+
+def prepare(work, model):
+    """The folder of a model below `work`: random weights, or the bundled model."""
+    if model in shapes.SHAPES:
+        shapes.make(work, model)
+    elif not (work / model).exists():
+        work.mkdir(parents=True, exist_ok=True)
+        (work / model).symlink_to(weights.find(model).resolve())
+
+
+def stated(n_rounds):
+    """What the numbers were measured with."""
+    versions = machine.versions()
+    names = "torch", "transformers", "transformer-lens", "numpy"
+    listed = ", ".join(f"{name} {versions[name]}" for name in names)
+    line, commit = machine.described(1)["line"], machine.commit()
+    return f"""{machine.today()}, {line}. minitx {commit}; {listed}.
+
+Made by `python -m benchmarks.weekly`: one thread each, in turn, processor time, medians of
+{n_rounds} rounds; memory is the most that a process held during a task, libraries and model
+included. float32; texts of {TOKENS} random ids. A statement is a line, whatever its length. Where
+minitx reports a null (steering vector, composition, probe, examples), its time has that work,
+which TransformerLens does not do."""
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] and sys.argv[1] in SYSTEMS:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        peers.main(*sys.argv[1:], SYSTEMS, carried_out)
+    else:
+        main()

@@ -1,0 +1,40 @@
+"""Weekly tasks beside TransformerLens: ours run, none takes more lines, and the table."""
+
+import numpy as np
+import pytest
+
+from benchmarks import weekly
+from benchmarks.circuits import lines_of
+from minitx import weights
+
+
+@pytest.mark.parametrize("task", weekly.TASKS)
+def test_no_task_takes_more_lines(task):
+    own, other = (lines_of(getattr(kind, task)) for kind in weekly.SYSTEMS.values())
+    assert 0 < own <= other
+
+
+def test_each_task_of_minitx_gives_what_is_compared(tmp_path):
+    system = weekly.Minitx(weights.find("tiny-gpt2"), 1)
+    for task in weekly.TASKS:
+        path = tmp_path / f"{task}.npz"
+        answer = weekly.carried_out(system, {"task": task, "arrays": str(path)})
+        assert answer["seconds"] > 0 and np.isfinite(np.load(path)["seen"]).all()
+
+
+def test_differences_are_of_numbers_or_of_tokens():
+    ones = np.ones(3)
+    assert weekly.difference("loss", ones, 2 * ones) == "1.0e+00 of 2"
+    ids, other = np.array([1, 2, 3]), np.array([1, 2, 4])
+    assert weekly.difference("steer", ids, other) == "1 of 20 tokens"
+    both = np.stack([other, ids])
+    assert weekly.difference("generate", ids, both) == "1 of 20 tokens; 0 without its cache"
+
+
+def test_the_table_says_where_minitx_is_behind():
+    ahead = weekly.Row("sweep", [1, 2], "0", [0.1, 0.2], [10, 20])
+    behind = weekly.Row("lens", [3, 1], "0", [0.2, 0.1], [10, 20])
+    text = weekly.page({"tiny-gpt2": [ahead, behind]}, "settings")
+    assert "| every head patched, one at a time | 1 | 2 | 0 | 100 | 200 | 2 | 10 | 20 |" in text
+    lens = "logit lens of all layers"
+    assert f"Behind in time: {lens}. Behind in lines: {lens}." in text
