@@ -100,6 +100,54 @@ def counted(key, x, trace, expected):
     return counts
 
 
+def one_of_each_family():
+    """The first variant of each family whose folder sets nothing for generation."""
+    first: dict[str, str] = {}
+    for name in GENERATE:
+        cfg = tiny.load(name).config
+        if cfg.generation == NOTHING_SET:
+            first.setdefault(cfg.model_type, name)
+    return [*first.values()]
+
+
+def test_ten_families_and_more_are_searched():
+    assert len(one_of_each_family()) >= 10
+
+
+@pytest.mark.parametrize("variant", one_of_each_family())
+def test_beams_with_edits_are_a_search_of_whole_passes(variant):
+    """Two texts, one padded on the left; each step of the search reads each beam from its start."""
+    model, n, width = tiny.load(variant), 4, 3
+    tokens, given = tiny.texts(model, source_side="right")
+    changes = edits(model)
+    how = {"num_beams": width, "stop": -1}
+    ids = minitx.generate(model, tokens, n, edits=changes, **how, **given)
+    for i, prompt in enumerate(tokens):
+        own = {name: x[i : i + 1] for name, x in given.items()}
+        assert ids[i, -n:].tolist() == searched(model, prompt, own, n, width, changes)
+
+
+def searched(model, prompt, given, n, width, changes):
+    """The likeliest n tokens that a beam search finds, by whole passes."""
+    beams = [(0.0, [])]
+    for _ in range(n):
+        longer = []
+        for score, new in beams:
+            ids = np.append(prompt, np.array(new, int))[None]
+            y = last_logits(model, ids, given, changes)[0]
+            y = y - np.logaddexp.reduce(y)
+            longer += [(score + y[i], [*new, int(i)]) for i in np.argsort(-y)[:width]]
+        beams = sorted(longer, reverse=True)[:width]
+    return beams[0][1]
+
+
+def test_prompts_that_are_padded_on_the_right_are_refused():
+    model = tiny.load("gpt2-causal")
+    valid = np.array([[True] * 4, [True] * 3 + [False]])
+    with pytest.raises(ValueError, match="a row ends in padding; pad prompts on the left"):
+        minitx.generate(model, tiny.ids(model, 2, 4), 2, valid=valid, edits=edits(model))
+
+
 @pytest.mark.parametrize("variant", ["gpt2-causal", "llama-grouped", "bart-causal", "t5-gated"])
 @pytest.mark.parametrize(
     "how", [{}, {"num_beams": 3}, {"temperature": 1.0, "seed": 3}], ids=["one", "beams", "drawn"]
