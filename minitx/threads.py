@@ -51,9 +51,14 @@ class Passes:
     """The threads of the program that run a pass now, which share the cores."""
 
     def __init__(self):
+        self.begin()
+
+    def begin(self):
+        """No thread runs a pass."""
         self.threads = weakref.WeakSet()  # one that ends inside a pass is gone from here, too
         self.whole = 1  # threads of BLAS before the first of these passes
         self.met = False  # whether two of them were at work at once
+        self.lock = threading.Lock()  # one thread at a time begins or ends a pass
 
     @contextmanager
     def running(self):
@@ -63,18 +68,20 @@ class Passes:
             yield
             return
         try:
-            if not self.threads:
-                self.whole = count()
-            self.threads.add(me)
-            if len(self.threads) > 1:
-                self.met = True
-                limit(self.part(self.whole))
+            with self.lock:
+                if not self.threads:
+                    self.whole = count()
+                self.threads.add(me)
+                if len(self.threads) > 1:
+                    self.met = True
+                    limit(self.part(self.whole))
             yield
         finally:
-            self.threads.discard(me)
-            if self.met:
-                self.met = bool(self.threads)
-                limit(self.part(self.whole))
+            with self.lock:
+                self.threads.discard(me)
+                if self.met:
+                    self.met = bool(self.threads)
+                    limit(self.part(self.whole))
 
     def part(self, n):
         """Of n threads, those that each pass has."""
@@ -83,7 +90,7 @@ class Passes:
 
 passes = Passes()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=passes.threads.clear)  # a fork copies no threads
+    os.register_at_fork(after_in_child=passes.begin)  # a fork copies no threads
 
 
 # Rows of a product: with fewer than SPLIT_ROWS it is faster as one call on all threads of BLAS, but

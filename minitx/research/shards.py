@@ -9,7 +9,10 @@ Order: `collect`, the folder, what is written.
 import contextlib
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,15 +35,18 @@ def collect(
     documents: Iterable[Any],
     keep: Key | Sequence[Key] = ("resid_post",),
     out: str | PathLike[str] = "collection",
+    *,
+    workers: int = 1,
 ) -> Collection:
     """Write points of every token of a corpus to a folder; an interrupted call goes on.
 
     documents: texts, pairs, or rows of ids, in any iterable; each goes through the model alone.
     keep: names of points, or (name, layer), with one vector for each token. out: a folder, new or
     of an interrupted call with the same arguments; its files then get the bytes that they would
-    have had. Memory holds one shard of 64 MB. Returns the Collection.
-    Raises ValueError for a folder with other things, or for another model, other points or
-    documents than those of the call that is continued.
+    have had. Memory holds one shard of 64 MB. workers: threads that read documents side by side,
+    which share the cores; the rows are written in order. Returns the Collection.
+    Raises ValueError for a folder with other things, for another model, other points or documents
+    than those of the call that is continued, or for workers that are no whole number above 0.
 
     >>> import minitx, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +56,8 @@ def collect(
     if isinstance(documents, str) or not isinstance(documents, Iterable):
         text = f"documents are {documents!r:.80}"
         raise ValueError(f"{text}; expected a list of texts, or another iterable of them")
+    if not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers is {workers!r:.80}; expected a number of threads, 1 or more")
     model = reader(model)
     keys = points_of(model, keep)
     folder = Path(out)
@@ -57,10 +65,29 @@ def collect(
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         writer = Writer(model, keys, folder)
-        for number, document in enumerate(documents):
-            writer.add(encode(model, document, number))
+        batches = (encode(model, document, i) for i, document in enumerate(documents))
+        for batch in islice(batches, writer.record["documents"]):
+            writer.count(batch)
+        for batch, rows in in_order(lambda batch: vectors(model, batch, keys), batches, workers):
+            writer.add(batch, rows)
         writer.end()
     return Collection(folder)
+
+
+def in_order(function, items, workers):
+    """Each item with what the function gives for it; with several workers a few are held."""
+    if workers == 1:
+        yield from ((item, function(item)) for item in items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        begun = deque()
+        for item in items:
+            begun.append((item, pool.submit(function, item)))
+            if len(begun) == 2 * workers:
+                first, future = begun.popleft()
+                yield first, future.result()
+        for first, future in begun:
+            yield first, future.result()
 
 
 def points_of(model, keep):
@@ -113,8 +140,8 @@ class Writer:
         else:
             write(folder / RECORD, as_json(self.record))
 
-    def add(self, batch):
-        """The next document: it is read, or found to be the one that was."""
+    def count(self, batch):
+        """The next document; at the last that was written it must be the one that it was."""
         for x in filter(lambda x: x is not None, (batch.tokens, batch.types)):
             self.sha256.update(np.array([x.shape[1], *x[0]], "<i8"))
         self.n += 1
@@ -122,15 +149,15 @@ class Writer:
         if self.n == done and self.sha256.hexdigest() != self.record["sha256"]:
             text = f"the first {done} documents are not those that {self.folder} was begun with"
             raise ValueError(f"{text}; give the same, or another folder")
-        if self.n <= done:
-            return
-        if self.record["whole"]:
-            text = f"{self.folder} is the whole collection of {done} documents, and more were given"
-            raise ValueError(f"{text}; give the same, or another folder")
-        self._hold(batch)
 
-    def _hold(self, batch):
-        rows = {text_of(key): x for key, x in vectors(self.model, batch, self.keys).items()}
+    def add(self, batch, values):
+        """The next document, and the values of its points {key: [T F]}."""
+        if self.record["whole"]:
+            n = self.record["documents"]
+            text = f"{self.folder} is the whole collection of {n} documents, and more were given"
+            raise ValueError(f"{text}; give the same, or another folder")
+        self.count(batch)
+        rows = {text_of(key): x for key, x in values.items()}
         rows["tokens"] = batch.tokens[0].astype(np.int32)
         rows["documents"] = np.full(len(rows["tokens"]), self.n - 1, np.int32)
         for name, x in rows.items():
