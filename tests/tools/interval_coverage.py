@@ -23,7 +23,7 @@ from minitx.analysis.texts.spread import Spread
 SIZES = 4, 8, 12, 20, 60
 STARTS = 1000  # draws of N documents
 DRAWS = 1000  # of the bootstrap
-SOUGHT = 200  # draws of N documents by seeking
+SOUGHT = 60  # draws of N documents by seeking
 EVERY = 8  # of a masked model's tokens one in so many is hidden, all of them at once
 
 
