@@ -710,6 +710,36 @@ def test_steer_refuses_in_one_line(tmp_path, capsys):
     assert "no point ('resid_pre', 9)" in complaint(capsys, *asked)
 
 
+def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
+    """The last word is the label: embeddings tell it; .jsonl with names of its own too."""
+    nouns, moods = "girl boy dog man king cat woman bird".split(), ("sad", "happy", "tired")
+    rows = [{"t": f"the {noun} was {mood}", "m": mood} for noun in nouns for mood in moods]
+    table = tmp_path / "t.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ["probe", "tiny-stories", str(table), "--column", "t", "--label", "m", "--out"]
+    saved = tmp_path / "p.safetensors"
+    asked += [str(tmp_path / "out"), "--at", "embed,resid_post.L1", "--save", str(saved)]
+    assert cli.main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("24 texts, labels happy, sad, tired")
+    texts, labels = [row["t"] for row in rows], [row["m"] for row in rows]
+    probe = minitx.fit_probe("tiny-stories", texts, labels, at=("resid_post", 1))
+    assert lines[2].startswith(f"resid_post.1: {probe.accuracy:.1%} [") and probe.classes == [
+        *moods[1:2],
+        "sad",
+        "tired",
+    ]
+    assert lines[2].endswith(f"random weights {probe.untrained:.1%}; {probe.verdict}")
+    numbers = json.loads((tmp_path / "out" / "probe.json").read_text())
+    assert [x["point"] for x in numbers] == ["embed", "resid_post.1"]
+    assert "random weights" in (tmp_path / "out" / "probe.svg").read_text()
+    assert minitx.Probe.from_file(saved, "tiny-stories").point == "embed"  # as right as the other
+    assert "expected one for each text" in complaint(capsys, *asked[:3], "--column", "t")
+    few = tmp_path / "few.csv"
+    few.write_text("text,label\nA dog,x\nA cat,y\n")
+    assert "expected 4 or more of each class" in complaint(capsys, "probe", "tiny-gpt2", few)
+
+
 def test_collect_writes_what_python_opens(tmp_path, capsys):
     out = tmp_path / "c"
     asked = ["collect", "tiny-gpt2", "--keep", "resid_post.L1,z", "--documents", "5"]

@@ -9,9 +9,7 @@ from . import flags, inputs
 
 def declare(commands):
     """`plan`, with a command for each experiment that reads documents."""
-    about = (
-        "estimate a long run's time, memory and data transfer from a few documents measured here"
-    )
+    about = "estimate a long run's time, memory and data transfer from a few documents"
     about = translated(about)
     plan = commands.add_parser("plan", help=about, description=about)
     names = plan.add_subparsers(required=True, metavar="EXPERIMENT")

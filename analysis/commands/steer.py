@@ -17,7 +17,7 @@ OTHER, LONG = 8, 64  # documents of other text, and tokens of each
 
 def declare(commands):
     """Its flags."""
-    about = "continue a text, steered towards one kind of texts and away from another"
+    about = "continue a text, steered from one kind of texts to another"
     command = flags.command(commands, "steer", run, about, "MODEL", "TEXT")
     for name in ("towards", "away"):
         about = f"texts to steer {name.replace('away', 'away from')}: {options.WAYS}"

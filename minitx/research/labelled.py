@@ -17,7 +17,14 @@ def of_file(texts, labels):
     if labels is not None and not isinstance(labels, str):
         text = f"texts are the file {str(texts)!r:.80}"
         raise ValueError(f"{text}; expected labels to be the name of its column")
-    records = [*formats.records(formats.of(texts, label=labels or ""))]
+    return of_table(formats.of(texts, label=labels or ""))
+
+
+def of_table(named):
+    """Texts and labels of a table that analysis.texts.formats names."""
+    from ..analysis.texts import formats
+
+    records = [*formats.records(named)]
     for record in records:
         if not record.label:
             raise ValueError(f"{record.where} has no label; expected one for each text")

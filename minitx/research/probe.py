@@ -40,20 +40,28 @@ STATED = (
     "interval",
     "null",
     "shuffled",
+    "untrained",
     "verdict",
     "penalty",
 )
 FORMAT = "minitx probe 1"
+ABOVE, BELOW = "above chance", "not above chance"
+AS_RANDOM = "above shuffled labels, but not above random weights"
+WITHIN = "undecided: its interval contains the null; more held-out texts would tell"
+VERDICTS = ABOVE, BELOW, AS_RANDOM, WITHIN, "undecided: needs # texts, # were given"
 
 
 class Probe(show.Shown):
     """A linear probe: `.accuracy` on held-out texts, its 95 % `.interval`, and its `.null`.
 
     `.null`: the 95 % quantile of the accuracies with shuffled training labels, all of them in
-    `.shuffled`. `.verdict`: "above chance", "not above chance", or "undecided: …", where the
-    interval contains the null, or there are fewer than ten training rows for each effective feature
-    (participation ratio of the features). Texts that resemble each other on both sides of the split
-    make it easy: their number is what counts.
+    `.shuffled`. `.untrained`: the accuracy of a probe of random weights, None if not asked for.
+    `.selectivity`: accuracy less the mean of `.shuffled` (Hewitt and Liang 2019).
+    `.verdict`: "above chance", "not above chance", "above shuffled labels, but not above random
+    weights" where the interval contains `.untrained`, or "undecided: …", where it contains the
+    null, or there are fewer than ten training rows for each effective feature (participation ratio
+    of the features). Texts that resemble each other on both sides of the split make it easy: their
+    number is what counts.
     `.classes` [K]; `.direction`: the unit vector from the first class to the second [F], or of each
     class [K F]. `.point` and `.token` are what it reads, `.penalty` is 1 / C.
 
@@ -73,6 +81,7 @@ class Probe(show.Shown):
     interval: tuple[float, float]
     null: float
     shuffled: list[float]
+    untrained: float | None
     verdict: str
     penalty: float
 
@@ -84,13 +93,20 @@ class Probe(show.Shown):
         low, high = self.interval
         accuracy = f"{self.accuracy:.1%} [{low:.1%}, {high:.1%}]"
         null = f"{self.null:.1%}"
+        untrained = "not asked" if self.untrained is None else f"{self.untrained:.1%}"
         title = f"Probe of {self.point!r}, token {self.token!r}, {len(self.classes)} classes"
         lines = [
-            f"accuracy on held-out texts {accuracy}; shuffled labels: up to {null}",
+            f"accuracy on held-out texts {accuracy}; shuffled labels: up to {null}; "
+            f"random weights: {untrained}",
             self.verdict,
         ]
-        header = "accuracy on held-out texts", "shuffled labels", "verdict"
-        return show.Summary(title, lines, header, [(accuracy, null, self.verdict)])
+        header = "accuracy on held-out texts", "shuffled labels", "random weights", "verdict"
+        return show.Summary(title, lines, header, [(accuracy, null, untrained, self.verdict)])
+
+    @property
+    def selectivity(self) -> float:
+        """Accuracy less the mean accuracy with shuffled labels: what is not the probe's own."""
+        return self.accuracy - float(np.mean(self.shuffled))
 
     @property
     def direction(self) -> np.ndarray:  # [F], or [K F]
@@ -150,6 +166,7 @@ def fit_probe(
     token: str = "last",
     *,
     seed: int = 0,
+    untrained: bool = True,
 ) -> Probe:
     """A linear probe for labels of one's own, at one point of the model.
 
@@ -159,10 +176,10 @@ def fit_probe(
     (None: label).
     at: a point with one vector for each token, such as ("resid_post", 2), ("post", 0), ("z", 1) of
     all heads, or "embed", which tells what the words alone give.
-    token: "last", "mean", or "each", whose rows are single tokens. seed: of split and shuffles.
+    token: "last", "mean", or "each", whose rows are single tokens. seed: of split, shuffles and
+    random weights. untrained: whether a model of random weights, of the same shape, is probed too.
     Raises ValueError unless each class has four texts or more, and for labels or a point that do
-    not fit. The null of an untrained model is the probe of one. Source: Alain and Bengio 2017;
-    Hewitt and Liang 2019.
+    not fit. Source: Alain and Bengio 2017; Hewitt and Liang 2019.
 
     >>> import minitx
     >>> model = minitx.load("tiny-stories")
@@ -171,19 +188,44 @@ def fit_probe(
     Traceback (most recent call last):
     ValueError: class 0 has 2 different texts; expected 4 or more of each class
     """
-    model, pool = reader(model), choice("token", token, TOKENS)
+    model = reader(model)
     point = point_of(model, at)
+    return next(probes(model, texts, labels, [point], token, seed, untrained))
+
+
+def probes(model, texts, labels, points, token, seed=0, untrained=True):
+    """A Probe of each of these points, whose numbers are computed in one pass over the texts."""
+    pool = choice("token", token, TOKENS)
     texts, labels = of_file(texts, labels)
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
     classes, y, is_by_token = read_labels(labels, n, token)
     side = split(batches, y, is_by_token, np.random.default_rng(seed), classes)
-    x = [pool(vectors(model, batch, [point])[point]) for batch in batches]
-    text = np.repeat(np.arange(len(x)), [*map(len, x)])
+    text = np.repeat(np.arange(len(n)), n if token == "each" else 1)
     y = np.concatenate(y) if is_by_token else y[text]
-    rows = Rows(np.concatenate(x).astype(np.float64), y, text, is_by_token)
-    arrays, stated = fitted(rows, side, seed)
-    return Probe(model, arrays, point=point, token=token, classes=classes, **stated)
+    trained = pooled(model, batches, points, pool)
+    at_random = pooled(random_of(model, seed), batches, points, pool) if untrained else {}
+    for point in points:
+        rows = Rows(trained[point], y, text, is_by_token)
+        null = rows._replace(x=at_random[point]) if untrained else None
+        arrays, stated = fitted(rows, null, side, seed)
+        yield Probe(model, arrays, point=point, token=token, classes=classes, **stated)
+
+
+def random_of(model, seed):
+    """A model of the same shape with random weights."""
+    from ..analysis.measures import document_features
+
+    return document_features.untrained(model, np.random.default_rng(seed))
+
+
+def pooled(model, batches, points, pool):  # -> {point: [N F]}
+    """The rows of all texts at these points."""
+    rows = {point: [] for point in points}
+    for batch in batches:
+        for point, x in vectors(model, batch, points).items():
+            rows[point].append(pool(x))
+    return {point: np.concatenate(x).astype(np.float64) for point, x in rows.items()}
 
 
 class Rows(NamedTuple):
@@ -210,25 +252,34 @@ class Rows(NamedTuple):
 # --- the fit
 
 
-def fitted(rows, side, seed):
+def fitted(rows, untrained, side, seed):
     """The arrays of a probe, and what is stated of it.
 
-    side [texts]: 0 fits, 1 chooses the penalty, 2 is held out.
+    untrained: the Rows of random weights, or None. side [texts]: 0 fits, 1 chooses the penalty, 2
+    is held out.
     """
     from ..analysis.maths import logistic
 
-    train, held_out = rows.of(side < 2), rows.of(side == 2)
-    fit, rest = rows.of(side == 0), rows.of(side == 1)
-    C = min(logistic.STRENGTHS, key=lambda C: loss_of(rest, fit_rows(fit, C)))
-    arrays = fit_rows(train, C)
-    right = by_text(held_out, arrays)
+    train, arrays, right, C = right_of(rows, side)
+    held_out = rows.of(side == 2)
     rng = np.random.default_rng((seed, 1))
     shuffles = [fit_rows(train.shuffled(rng), C) for _ in range(SHUFFLES)]
     shuffled = [float(by_text(held_out, other).mean()) for other in shuffles]
     low, high = logistic.wilson(right).tolist()
     stated = {"accuracy": float(right.mean()), "interval": (low, high), "shuffled": shuffled}
     stated |= {"null": float(np.quantile(shuffled, CHANCE)), "penalty": 1 / C}
+    stated["untrained"] = float(right_of(untrained, side)[2].mean()) if untrained else None
     return arrays, stated | {"verdict": verdict(stated, train, len(side))}
+
+
+def right_of(rows, side):
+    """The rows that a probe is fitted to, its arrays, the share of each held-out text, its C."""
+    from ..analysis.maths import logistic
+
+    train, fit, rest = rows.of(side < 2), rows.of(side == 0), rows.of(side == 1)
+    C = min(logistic.STRENGTHS, key=lambda C: loss_of(rest, fit_rows(fit, C)))
+    arrays = fit_rows(train, C)
+    return train, arrays, by_text(rows.of(side == 2), arrays), C
 
 
 def fit_rows(rows, C):
@@ -272,7 +323,9 @@ def verdict(stated, train, n_texts):
     if needed > n_texts:
         return f"undecided: needs {needed} texts, {n_texts} were given"
     if stated["accuracy"] <= stated["null"]:
-        return "not above chance"
+        return BELOW
     if stated["interval"][0] <= stated["null"]:
-        return "undecided: its interval contains the null; more held-out texts would tell"
-    return "above chance"
+        return WITHIN
+    if (stated["untrained"] or 0) >= stated["interval"][0]:
+        return AS_RANDOM
+    return ABOVE

@@ -39,6 +39,10 @@ def test_a_planted_direction_comes_back():
     probe = minitx.fit_probe(model, rows, labels, at=("resid_post", 0))
     assert probe.accuracy > 0.95 and probe.null < 0.75 and probe.verdict == "above chance"
     assert probe.interval[0] < probe.accuracy <= probe.interval[1]
+    assert probe.untrained < 0.8 < probe.accuracy  # random embeddings tell some of the tokens
+    assert probe.selectivity == probe.accuracy - np.mean(probe.shuffled) > 0.3
+    left_out = minitx.fit_probe(model, rows, labels, at=("resid_post", 0), untrained=False)
+    assert left_out.untrained is None and left_out.accuracy == probe.accuracy
     u = (directions[1] - directions[0]) / np.sqrt(2)
     # measured 0.81; a random direction: 0.24. The penalty counts in each number's deviation, to
     # which the planted direction itself adds
@@ -227,9 +231,11 @@ def test_models_that_read_no_single_text_are_refused(variant):
 
 def test_an_interval_that_contains_the_null_is_undecided():
     train = SimpleNamespace(x=np.random.default_rng(0).standard_normal((500, 2)))
-    stated = {"accuracy": 1.0, "interval": (0.72, 1.0), "null": 0.9}
+    stated = {"accuracy": 1.0, "interval": (0.72, 1.0), "null": 0.9, "untrained": 0.5}
     assert verdict(stated, train, 500).startswith("undecided: its interval contains the null")
     assert verdict(stated | {"null": 0.7}, train, 500) == "above chance"
     assert verdict(stated | {"null": 1.0}, train, 500) == "not above chance"
+    at_random = verdict(stated | {"null": 0.7, "untrained": 0.8}, train, 500)
+    assert at_random == "above shuffled labels, but not above random weights"
     few = SimpleNamespace(x=train.x[:12])
     assert verdict(stated | {"null": 0.7}, few, 12).startswith("undecided: needs")

@@ -86,6 +86,7 @@ WORDS = {  # what a line may say -> what is there to run
     "FILE": "my-texts/a.txt",
     "FILE.safetensors": "recorded.safetensors",
     "REFERENCE": "reference.safetensors",
+    "LABELS": "own.csv",
     "gpt2": "tiny-gpt2",
     "roberta-base": "tiny-roberta",
     "path/to/model": "tiny-roberta",
@@ -105,7 +106,7 @@ OF_A_LINE = {  # the same, where one line means something else
     "minitx scan MODEL TEXT": {"MODEL": "tiny-gpt2"},
     "minitx steer MODEL TEXT --towards TEXTS --away TEXTS": {
         "MODEL": "tiny-gpt2",
-        "TEXTS": "my-texts/a.txt",
+        "TEXTS": "pairs.txt",
     },
     'minitx steer tiny-stories "The dog was" --towards happy.txt --away sad.txt --lang ja': {
         "happy.txt": "texts.txt",
@@ -226,6 +227,9 @@ def furnish(folder):
             write(folder / place / f"pos/{i}.txt", "A good film, and a kind one. " * 8)
             write(folder / place / f"neg/{i}.txt", "A bad film, and a dull one. " * 8)
     write(folder / "pairs.txt", "He said that|She said that| he| she\n" * 4)
+    subjects = "girl boy dog man king cat woman bird".split()
+    labelled = [f"the {word} was {x},{x},{x}\n" for word in subjects for x in ("sad", "happy")]
+    write(folder / "own.csv", "".join(["text,label,pronoun\n", *labelled]))
     questions = [f"What is {i}?,It is {i}.\n" for i in range(8)]
     write(folder / "TruthfulQA.csv", "Question,Best Answer\n" + "".join(questions))
     rows = [json.dumps({"body": paragraph}) + "\n" for paragraph in paragraphs]

@@ -51,7 +51,7 @@ def contents(root):
 def test_an_experiment_takes_three_files(tree):
     before, after = contents(mutants.ROOT), contents(tree)
     changed = {name for name, text in after.items() if before.get(name) != text}
-    assert changed == {EXAMPLE, LIST, "README.md"}
+    assert changed == {EXAMPLE, LIST, "analysis/README.md"}
 
 
 def test_the_example_runs_draws_and_is_listed(tree, tmp_path):

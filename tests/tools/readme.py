@@ -118,10 +118,10 @@ def commands():
     for name, about in zip(commands.choices, commands._choices_actions):
         words = ["minitx", name, *_arguments(commands.choices[name])]
         if name not in component.NAMES:
-            rows.append(f"| `{' '.join(words)}` | {about.help} |")
+            rows.append(f"| `{' '.join(words)}` | {about.help.partition('; ')[0]} |")
         elif name == next(iter(component.NAMES)):
             short = ", ".join(f"`{other}`" for other in [*component.NAMES][1:])
-            which = "which component a prediction comes from; the same files as `run`"
+            which = "which component a prediction comes from"
             rows.append(f"| `{' '.join(words)}`, {short} | {which} |")
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 

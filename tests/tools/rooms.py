@@ -48,6 +48,7 @@ ON_CALL = {
     ("minitx.research.labelled", "minitx.analysis.maths.logistic"),
     ("minitx.research.labelled", "minitx.analysis.texts.formats"),
     ("minitx.research.probe", "minitx.analysis.maths.logistic"),
+    ("minitx.research.probe", "minitx.analysis.measures.document_features"),
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }

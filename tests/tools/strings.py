@@ -105,6 +105,7 @@ TABLES = """
     analysis.parity.compare DIFFERENT
     analysis.parity.record HELPS
     analysis.running.cost LINES
+    research.probe VERDICTS
     research.steering VERDICTS
 """  # a module, and its name of what holds texts
 
