@@ -710,6 +710,24 @@ def test_steer_refuses_in_one_line(tmp_path, capsys):
     assert "no point ('resid_pre', 9)" in complaint(capsys, *asked)
 
 
+@pytest.mark.parametrize(
+    "given, near",
+    [
+        (["stear", "tiny-gpt2", "a"], "did you mean steer"),
+        (["trace", "tiny-gpt2", "a", "--kep", "q"], "--kep; did you mean --keep"),
+        (["collect", "tiny-gpt2", "--docments=4"], "--docments; did you mean --documents?"),
+        (["steer", "tiny-gpt2", "a", "--towards", "a", "--away", "b", "--token", "lst"], "last?"),
+    ],
+)
+def test_a_command_or_flag_that_is_close_is_told(given, near, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(given)
+    assert near in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["trace", "tiny-gpt2", "a", "--zzz"])
+    assert "did you mean" not in capsys.readouterr().err
+
+
 def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
     """The last word is the label: embeddings tell it; .jsonl with names of its own too."""
     nouns, moods = "girl boy dog man king cat woman bird".split(), ("sad", "happy", "tired")

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import shlex
 
+from ..contract.options import near_matches
 from ..machine import language
 from ..machine.language import translated
 
@@ -23,6 +24,22 @@ class Parser(argparse.ArgumentParser):
         if options.get("help"):
             options["help"] = translated(options["help"])
         return super().add_argument(*names, **options)
+
+    def _check_value(self, action, value):
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += near_matches(str(value), action.choices)
+            raise
+
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's; a flag that is close to one of this command is told with it."""
+        known, extra = super().parse_known_args(args, namespace)
+        flags = [word.partition("=")[0] for word in extra if word.startswith("--")]
+        for flag in flags:
+            if near := near_matches(flag, self._option_string_actions, 0.7):
+                self.error(translated("unrecognized arguments: %s") % flag + near)
+        return known, extra
 
     def parse_args(self, args=None, namespace=None):
         """The arguments; raises ValueError for a text that stands where none is read."""

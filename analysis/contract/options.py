@@ -213,9 +213,9 @@ def _is_of_kind(value, kind):
     return isinstance(value, ACCEPTED[kind])
 
 
-def near_matches(given, names):
+def near_matches(given, names, cutoff=0.4):
     """'; did you mean …?' with the names closest to the given one; "" if none is close."""
-    close = difflib.get_close_matches(given, names, cutoff=0.4)
+    close = difflib.get_close_matches(given, names, cutoff=cutoff)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 

@@ -322,7 +322,7 @@ def verdict(stated, train, n_texts):
     needed = ceil(ENOUGH * features * n_texts / len(x))
     if needed > n_texts:
         return f"undecided: needs {needed} texts, {n_texts} were given"
-    if stated["accuracy"] <= stated["null"]:
+    if stated["accuracy"] <= stated["null"] < 1:
         return BELOW
     if stated["interval"][0] <= stated["null"]:
         return WITHIN

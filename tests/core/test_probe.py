@@ -234,7 +234,8 @@ def test_an_interval_that_contains_the_null_is_undecided():
     stated = {"accuracy": 1.0, "interval": (0.72, 1.0), "null": 0.9, "untrained": 0.5}
     assert verdict(stated, train, 500).startswith("undecided: its interval contains the null")
     assert verdict(stated | {"null": 0.7}, train, 500) == "above chance"
-    assert verdict(stated | {"null": 1.0}, train, 500) == "not above chance"
+    assert verdict(stated | {"null": 1.0}, train, 500).startswith("undecided")  # no room is left
+    assert verdict(stated | {"accuracy": 0.85}, train, 500) == "not above chance"
     at_random = verdict(stated | {"null": 0.7, "untrained": 0.8}, train, 500)
     assert at_random == "above shuffled labels, but not above random weights"
     few = SimpleNamespace(x=train.x[:12])
