@@ -12,7 +12,7 @@ from . import flags
 
 def declare(commands):
     """Its flags."""
-    about = "record the activations of Hugging Face transformers (requires minitx[torch])"
+    about = "record the activations of transformers (requires minitx[torch])"
     command = flags.command(commands, "record", run, about, "MODEL")
     command.add_argument("--out", required=True, metavar="FILE.safetensors", help="file to write")
     for name, default in record.How._field_defaults.items():
