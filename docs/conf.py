@@ -17,7 +17,8 @@ html_title = f"minitx {version}"
 root_doc = "index"
 exclude_patterns = ["notebooks/*", "**/notebooks/*", "words.md"]
 nitpicky = True
-# types of other packages, whose pages are not here
+# types of other packages, whose pages are not here, and a record inside an autoencoder
+nitpick_ignore = [("py:class", "minitx.research.sae_files.Settings")]
 nitpick_ignore_regex = [(r"py:(class|data|obj)", r"(?!minitx).*")]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

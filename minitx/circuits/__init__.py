@@ -8,6 +8,7 @@ from .edges import Scored, attribute
 from .effects import Effects
 from .patching import patch
 from .paths import PathEffects, path_patch
+from .rollout import rollout
 from .scores import Scores
 from .search import Circuit, find
 from .table import Attribution
@@ -28,4 +29,5 @@ __all__ = [
     "logit_attribution",
     "patch",
     "path_patch",
+    "rollout",
 ]

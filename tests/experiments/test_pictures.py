@@ -90,6 +90,14 @@ def test_cosines_of_the_grid_are_read_from_the_stream():
     assert r["mean"][0] > 0.95 and r["mean_null"][0] < 0.5
 
 
+def test_a_stream_of_fewer_directions_than_waves_has_none_of_the_others():
+    """Its layers had different numbers of correlations, and the run failed."""
+    wide = minitx.load(GOLDEN / "deit-wide")
+    r = registry.OF_PICTURES["cca"].run(wide, shuffles=10)
+    assert r["correlations"].shape == (3, 8)
+    assert r["correlations"][0, -1] != 0 and r["correlations"][-1, -1] == 0
+
+
 def test_without_positions_the_features_are_others():
     r = measured("remove-positions", documents=6)
     assert r["cosine"] < 0.5 and r["cosine_shuffled"] < 0.5

@@ -62,12 +62,16 @@ def cca(
 
 
 def _held_out(sums, layer, half, n, basis, orders):
-    """Correlations [1 + shuffles, K] of one layer: of the grid, and of the grid in other orders."""
+    """Correlations [1 + shuffles, K] of one layer: of the grid, and of the grid in other orders.
+
+    A stream of fewer directions has 0 for the others.
+    """
     fit = maths.moments(half, sums["fit xx"][layer], sums["fit places"][layer])
     test = maths.moments(n - half, sums["test xx"][layer], sums["test places"][layer])
     W = maths.whitening(fit)
     every = [basis, *(basis[order] for order in orders)]
-    return [maths.held_out(maths.fit(fit, W, y), test, y) for y in every]
+    correlations = [maths.held_out(maths.fit(fit, W, y), test, y) for y in every]
+    return [np.pad(r, (0, basis.shape[1] - len(r))) for r in correlations]
 
 
 register_of_pictures(

@@ -1,0 +1,37 @@
+"""Attention rollout: attention multiplied through the layers (Abnar & Zuidema 2020).
+
+A token of layer l mixes those of layer l - 1 by (mean_h A + I) / 2, half of it from the stream; the
+product over layers says how much of each token of the text is in it. The values, W_O, norms and
+MLPs are left out: a head that writes nothing counts as much as any other. Axis letters: model.py.
+"""
+
+import numpy as np
+
+from ..trace import Trace
+
+POINTS = "pattern", "enc_pattern"
+
+
+def rollout(trace: Trace, point: str = "pattern") -> np.ndarray:
+    """Share of each token of the text in each token behind every layer, [L B T T].
+
+    trace: one that keeps `point` of all layers: "pattern", or "enc_pattern" of the encoder of an
+    encoder-decoder. Rows sum to 1. What it leaves out it cannot see: compare it with
+    `logit_attribution`, or with what changes where a token is replaced. Raises KeyError where the
+    patterns were not kept, ValueError for another point.
+
+    >>> import minitx
+    >>> from minitx import circuits
+    >>> trace = minitx.run(minitx.load("tiny-gpt2"), "He said that", keep="pattern")
+    >>> rolled = circuits.rollout(trace)
+    >>> rolled.shape, bool(abs(rolled.sum(axis=-1) - 1).max() < 1e-6)
+    ((4, 1, 4, 4), True)
+    """
+    if point not in POINTS:
+        raise ValueError(f"point is {point!r}; wanted attention inside a text: {', '.join(POINTS)}")
+    A = trace.stack(point).mean(axis=2, dtype=np.float64)  # [L B T T]
+    mixed = (A + np.eye(A.shape[-1])) / 2
+    rolled = [mixed[0]]
+    for layer in mixed[1:]:
+        rolled.append(layer @ rolled[-1])
+    return np.stack(rolled)
