@@ -796,3 +796,25 @@ def test_examples_of_ids_and_of_a_column(tmp_path, capsys):
         capsys, "examples", "tiny-gpt2", "--feature", "1,2,3"
     )
     assert "encoder-decoder" in complaint(capsys, "examples", "tiny-bart")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [(["minitx", "rep"], "report"), (["minitx", "steer", "--tow"], "--towards")],
+)
+def test_a_shell_completes_commands_and_flags(words, completed, capsys, tmp_path):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--print-completion", "bash"])
+    script = tmp_path / "minitx"
+    script.write_text(capsys.readouterr().out)
+    before = words[-2]
+    lines = f"""source {script}; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}
+        _shtab_minitx minitx {words[-1]} {before}; echo "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [completed]
+
+
+def test_completion_names_its_package(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert cli.main(["--print-completion", "zsh"]) == 2
+    assert "pip install 'minitx[completion]'" in capsys.readouterr().err

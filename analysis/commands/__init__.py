@@ -19,6 +19,7 @@ from . import (
     atlas,
     collect,
     compare,
+    completion,
     component,
     decode,
     doctor,
@@ -160,6 +161,7 @@ def parser(argv=()):
     parsers.of_language(top)
     version, about = f"minitx {minitx.__version__}", "show program's version number and exit"
     top.add_argument("--version", action="version", version=version, help=about)
+    completion.declare(top, parser)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.declare(commands)

@@ -84,6 +84,7 @@ USES = {  # extra -> a command that is what it is for
     "ica": f"minitx run components tiny-roberta --method ica {FEW}",
     "tsne": "minitx run joint-space tiny-roberta --method tsne --documents 4 --out out",
     "umap": "minitx run joint-space tiny-roberta --method umap --documents 4 --out out",
+    "completion": "minitx --print-completion bash",
     "test": f"python -m pytest -p no:cacheprovider {ROOT}/tests/core/test_kernels.py",
     "lint": f"ruff check --no-cache {ROOT}/minitx",
     "browser": python(SEEN),
