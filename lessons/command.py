@@ -54,6 +54,7 @@ def page(lesson, out):
     built = folder / f"{lesson.name}.html"
     if is_fresh(built, lesson):
         return built
+    build.check_packages()
     print(filled("executing lesson {n} …", n=lesson.number), file=sys.stderr)
     return build.page(lesson, out)
 

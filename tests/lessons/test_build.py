@@ -34,10 +34,12 @@ def test_a_failing_cell_fails_with_its_name_and_its_hint():
         build.execute(cells, "lesson 3")
 
 
-def test_missing_packages_are_named_with_the_command(monkeypatch):
+def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(build, "find_spec", lambda name: None if name == "furo" else find_spec)
+    monkeypatch.setattr(command, "BUILT", tmp_path)
     with pytest.raises(ValueError, match=r'needs furo, .*pip install "minitx\[docs\]"; --notebook'):
-        build.check_packages()
+        command.page(lessons.get(3), tmp_path)
+    assert capsys.readouterr().err == ""  # nothing was executed
 
 
 def test_a_page_shows_what_was_executed(tmp_path, monkeypatch):

@@ -388,6 +388,8 @@ def test_a_change_of_the_systems_theme_is_followed_until_the_button_is_used(page
     for theme, other in (("light", "dark"), ("dark", "light")):
         page.emulate_media(color_scheme=theme)
         expect(page.get_by_role("button", name=f"{other} colours")).to_be_visible()
+        strong = {"light": "dark", "dark": "bright"}[theme]
+        expect(page.locator("#heads .hint")).to_contain_text(f"{strong} is a large weight")
         backgrounds[theme] = page.evaluate(BACKGROUND)
     page.get_by_role("button", name="light colours").click()
     for theme in ("light", "dark"):

@@ -33,7 +33,8 @@ const VIEWS = {
     choices: {thumbs: say("What the pictures show"), sort: say("In which order"), layer: say("Only heads of one layer"), kind: say("Only heads of one kind"),
               only: say("Only heads whose attention peaks at this offset"), ...ofPair},
     hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
-      say("across. One scale for all heads: dark is a large weight in each of them.") : say("Its queries and keys in the plane.")) +
+      (isDark() ? say("across. One scale for all heads: bright is a large weight in each of them.")
+        : say("across. One scale for all heads: dark is a large weight in each of them.")) : say("Its queries and keys in the plane.")) +
       `<span class=by-keys>${say(" Arrow keys move from head to head.")}</span>` + marksHint() +
       (state.sort === "sharpest first" ? say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.") : "") +
       (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
