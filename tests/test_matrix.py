@@ -207,6 +207,7 @@ def outcome(ask, model, texts):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Glyph")  # a figure's, of bytes that no font has
         warnings.filterwarnings("ignore", ".* not in this model's vocabulary")
+        warnings.filterwarnings("ignore", ".* is read from its beginning")
         try:
             arrays = ask(model, texts)
         except (ValueError, FileNotFoundError) as error:

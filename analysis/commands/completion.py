@@ -21,6 +21,4 @@ class Print(argparse.Action):
 def declare(parser, whole):
     """Its flag; whole: makes the parser with all flags of all commands."""
     about = "print a script that completes commands and flags in this shell"
-    parser.add_argument(
-        "--print-completion", action=Print, choices=SHELLS, const=whole, help=about
-    )
+    parser.add_argument("--print-completion", action=Print, choices=SHELLS, const=whole, help=about)

@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         known, extra = super().parse_known_args(args, namespace)
         flags = [word.partition("=")[0] for word in extra if word.startswith("--")]
         for flag in flags:
-            if near := near_matches(flag, self._option_string_actions, 0.7):
+            if near := near_matches(flag, self._option_string_actions, 0.75):
                 self.error(translated("unrecognized arguments: %s") % flag + near)
         return known, extra
 

@@ -83,6 +83,7 @@ def test_the_command_opens_what_is_built_and_builds_what_is_not(tmp_path, monkey
     opened, pages = [], []
     monkeypatch.setattr(command.webbrowser, "open", opened.append)
     monkeypatch.setattr(command, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(build, "check_packages", lambda: None)
     monkeypatch.setattr(build, "page", lambda lesson, out: pages.append(out) or tmp_path / "new")
     lesson = lessons.get(12)
     assert main(["lesson", "12", "--out", str(tmp_path / "out")]) == 0
