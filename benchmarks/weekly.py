@@ -460,8 +460,9 @@ def prepare(work, model):
     """The folder of a model below `work`: random weights, or the bundled model."""
     if model in shapes.SHAPES:
         shapes.make(work, model)
-    elif not (work / model).exists():
+    else:
         work.mkdir(parents=True, exist_ok=True)
+        (work / model).unlink(missing_ok=True)  # of a checkout that may be gone
         (work / model).symlink_to(weights.find(model).resolve())
 
 

@@ -14,7 +14,7 @@ Order: the tables, in which N is a layer; the point of a name; the names of a po
 import re
 from typing import NamedTuple
 
-from .points import POINTS, Key
+from .points import POINTS, Key, key_of
 
 __all__ = ["Others", "others_of", "point_of"]
 
@@ -210,9 +210,9 @@ def point_of(name: str) -> Key:
         return (point, *layer) if layer and POINTS[point].per_layer else point
     if f"blocks.N.{hook}" in HOOKS:
         return HOOKS[f"blocks.N.{hook}"]
-    if own := re.fullmatch(r"(\w+)\.L?(\d+)", name):
-        if own[1] in POINTS and POINTS[own[1]].per_layer:
-            return own[1], int(own[2])
+    own = key_of(name)
+    if isinstance(own, tuple) and own[0] in POINTS and POINTS[own[0]].per_layer:
+        return own
     _check_has_point(name)
     for module in MODULES:
         layer = layer_of(module, name)

@@ -256,6 +256,13 @@ def text_of(key: Key) -> str:
     return key if isinstance(key, str) else f"{key[0]}.{key[1]}"
 
 
+def key_of(text: str) -> Key:
+    """ "q" -> "q"; "q.3" and "q.L3" -> ("q", 3); what a point is called is not checked."""
+    name, _, layer = text.strip().partition(".")
+    layer = layer.removeprefix("L")
+    return (name, int(layer)) if layer.isdecimal() else text.strip()
+
+
 def _refuse(key, model):
     """Raises ValueError that says why the model has no such point."""
     name = name_of(key)

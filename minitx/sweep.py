@@ -55,14 +55,14 @@ def sweep(
     values = _run(model, other, point, edits).stack(point)  # [L B T ...] or [L B H ...]
     streams = _run(model, batch, "resid_pre", edits)
     L, n = len(values), values.shape[2]
-    at_once = 1  # edits are of these texts alone
+    n_copies = 1  # edits are of these texts alone
     if not edits and has_texts(point):
-        at_once = max(1, TOKENS // batch.valid.size)
+        n_copies = at_once(batch)
     results = np.empty((L, n))
     done = 0
     with bar(progress is True, "patches", L * n):
-        for layer, first in product(range(L), range(0, n, at_once)):
-            indices = range(first, min(first + at_once, n))
+        for layer, first in product(range(L), range(0, n, n_copies)):
+            indices = range(first, min(first + n_copies, n))
             patched = edits | {(point, layer): _patch(values[layer], indices)}
             start = Start(layer, copies(streams["resid_pre", layer], len(indices)))
             several = Batch(*(copies(x, len(indices)) for x in batch))
@@ -74,6 +74,11 @@ def sweep(
                 if callable(progress):
                     progress(done, L * n)
     return results
+
+
+def at_once(batch: Batch) -> int:
+    """How many copies of these texts are patched, each at another place, in one pass."""
+    return max(1, TOKENS // batch.valid.size)
 
 
 def copies(x, n):  # [B ...] -> [n B ...]

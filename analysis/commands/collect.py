@@ -5,13 +5,13 @@ import time
 import numpy as np
 
 import minitx
+from minitx.points import key_of
 from minitx.research.passes import reader
 from minitx.research.shards import points_of
 
 from ..machine import progress
 from ..machine.language import filled
 from . import documents, flags, inputs
-from .trace import point
 
 
 def declare(commands):
@@ -37,7 +37,7 @@ def run(arguments):
     """minitx collect MODEL"""
     begin = time.monotonic()
     model = reader(inputs.load(arguments.model))
-    keep = points_of(model, [point(name) for name in arguments.keep.split(",")])
+    keep = points_of(model, [key_of(name) for name in arguments.keep.split(",")])
     rows = documents.of(arguments, model)
     folder = str(inputs.folder(arguments, "collect"))
     n_tokens = sum(len(row) for row in rows)

@@ -1,11 +1,11 @@
 """`minitx examples`: the texts in which a neuron, or a head, is largest, with their context."""
 
 import minitx
+from minitx.points import key_of
 from minitx.research.passes import reader
 
 from ..machine.files import writable_file
 from . import documents, flags, inputs, output
-from .trace import point
 
 
 def declare(commands):
@@ -28,7 +28,7 @@ def run(arguments):
         writable_file(arguments.out)
     feature = feature_of(arguments.feature)
     model = reader(inputs.load(arguments.model))
-    asked = point(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
+    asked = key_of(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
     rows = documents.of(arguments, model)
     result = minitx.top_examples(model, rows, asked, feature, arguments.n)
     print(result)

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from minitx.points import text_of
+from minitx.points import key_of, text_of
 from minitx.research.labelled import of_table
 from minitx.research.passes import reader
 from minitx.research.probe import probes
@@ -15,7 +15,6 @@ from ..machine import files, progress
 from ..machine.language import filled, label
 from ..texts import formats
 from . import flags, inputs, output
-from .trace import point
 
 
 def declare(commands):
@@ -53,7 +52,7 @@ def run(arguments):
     texts, labels = of_table(named)
     out = inputs.folder(arguments, "probe")
     model = reader(inputs.load(arguments.model))
-    points = points_of(model, [point(name) for name in arguments.at.split(",")])
+    points = points_of(model, [key_of(name) for name in arguments.at.split(",")])
     classes = ", ".join(sorted(set(labels))[:20])
     print(filled(READ, n=len(texts), classes=classes))
     fitted = []

@@ -11,6 +11,7 @@ from minitx import weights
 from minitx.circuits.measure import with_places
 from minitx.heads import is_pooled, of_classes
 from minitx.labels import predicted
+from minitx.points import key_of
 
 from ..machine.files import writable_file, write
 from ..machine.language import filled, translated
@@ -38,7 +39,7 @@ def run(arguments):
     if arguments.save:
         writable_file(arguments.save)
     model = minitx.load(weights.find(arguments.model))
-    keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
+    keep = arguments.keep and [key_of(name) for name in arguments.keep.split(",")]
     text, how, types, words = reading(arguments, model, text)
     estimate = minitx.cost(model, text, keep, source=how.get("source"))
     start = time.monotonic()
@@ -133,13 +134,6 @@ def print_classes(model, trace, words=None):
     print()
     for t, c, name in cells:
         print(f"{y[t, c]:10.4f}  {name}")
-
-
-def point(name):
-    """'q' -> 'q', 'pattern.L3' or 'pattern.3' -> ('pattern', 3)."""
-    stem, _, layer = name.strip().partition(".")
-    layer = layer.removeprefix("L")
-    return (stem, int(layer)) if layer.isdecimal() else name.strip()
 
 
 def save(trace, path, types=None):

@@ -37,7 +37,8 @@ class Cost(NamedTuple):
     is_own: bool = False  # that number stays: rows for features, or as many as a text holds
 
 
-# measured with documents of UNIT tokens; those that say least for their time come first
+# Measured on an encoder of 6 layers with documents of UNIT tokens; estimates: attribution, reviews,
+# circuit, slices, parts, shapes, mixing, projections, alignment, cca. What says least comes first.
 COSTS = {
     "relearn": Cost(1800),
     "joint-grid": Cost(420),

@@ -14,13 +14,13 @@ from ..arrays import Model
 from ..inputs import Batch, Ids
 from ..points import Key, expand, has_texts, name_of, points
 from ..progress import bar
+from ..sweep import at_once
 from .effects import Effects, Patched, check_into, partners, random_texts, without_gaps
 from .later import Later
 from .measure import Measure, read_measure
 from .texts import Inputs, Pairs, read_pairs
 
 Texts = str | Sequence[str] | Ids | Batch
-TOKENS = 128  # of patched runs that are computed at once
 Piece = tuple[int, int]  # (layer, head), or (layer, place) where a point has no heads
 
 
@@ -173,14 +173,14 @@ def patched_values(later, pieces, base: Inputs, own, values):  # -> [N n]
     with the same first layer are computed side by side, in as many copies of the texts.
     """
     N = len(base.batch.tokens)
-    at_once = 1
+    n_copies = 1
     if all(has_texts(key) for group in pieces for key, _ in group):
-        at_once = max(1, TOKENS // base.batch.valid.size)
+        n_copies = at_once(base.batch)
     results = []
     for layer, same in groupby(pieces, _first_layer):
         of_layer = [*same]
-        for i in range(0, len(of_layer), at_once):
-            groups = of_layer[i : i + at_once]
+        for i in range(0, len(of_layer), n_copies):
+            groups = of_layer[i : i + n_copies]
             rows = np.tile(np.arange(N), len(groups))
             edits = _edits(groups, values)
             measured = later.values(base.rows(rows), rows, layer, own, edits)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import untranslated
 from analysis_models import H, L
+from contrasts import contrast, turned
 from matplotlib.colors import to_rgb
 from matplotlib.legend import Legend
 from matplotlib.text import Text
@@ -214,26 +215,13 @@ def too_pale(figure, least=3):
     """Lines of panels that contrast less with their ground, on paper or in a dark page."""
     lines = [line for axes in figure.axes if axes.get_visible() for line in axes.lines]
     colors = {(line.get_color(), line.get_alpha()) for line in lines if line.get_visible()}
-    return [color for color in colors if contrast(*color) < least]
+    return [color for color in colors if from_ground(*color) < least]
 
 
-def contrast(color, alpha=None):
-    """The lower contrast of a colour with its ground (WCAG 2.2), on paper and in a dark page."""
+def from_ground(color, alpha=None):
+    """The lower contrast of a colour with its ground, on paper and in a dark page."""
     shown = 1 + (1 if alpha is None else alpha) * (np.array(to_rgb(color)) - 1)
-    return min(_ratio(shown, np.ones(3)), _ratio(_turned(shown), _turned(np.ones(3))))
-
-
-def _turned(color):
-    """A colour under `invert(.9) hue-rotate(180deg)`, as tokens.py writes a dark page."""
-    turn = [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
-    return np.clip(np.array(turn) @ (0.9 - 0.8 * color), 0, 1)
-
-
-def _ratio(a, b):
-    x = np.stack([a, b])
-    linear = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
-    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
-    return (high + 0.05) / (low + 0.05)
+    return min(contrast(shown, "white"), contrast(turned(shown), turned("white")))
 
 
 def cut_off(figure):

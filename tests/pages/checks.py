@@ -10,6 +10,7 @@ from base64 import b64decode
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import contrasts
 import explored
 import numpy as np
 import pytest
@@ -350,21 +351,13 @@ def test_both_states_and_both_kinds_of_picture(page):
 
 def contrast(page, name):
     """Of a colour against the cards' (WCAG 2)."""
-    luminances = [luminance(colour(page, name)), luminance(colour(page, "card"))]
-    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+    return contrasts.contrast(colour(page, name), colour(page, "card"))
 
 
 def colour(page, name):
     """A colour of the page's palette, as #rrggbb."""
     style = "getComputedStyle(document.documentElement)"
     return page.evaluate(f"{style}.getPropertyValue('--{name}')").strip()
-
-
-def luminance(colour):
-    """Relative luminance of #rrggbb (WCAG 2)."""
-    parts = np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
 
 
 def test_light_and_dark_are_the_systems_until_the_button_is_used(open_page, path):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contrasts import contrast, luminance, turned
+from matplotlib.colors import to_rgb
 
 from minitx import lessons
 from minitx.analysis.drawing import draw
@@ -131,32 +133,6 @@ def rows(colormap):
     return (colormap(np.arange(256))[:, :3] * 255).round().astype(int)
 
 
-def turned(colour):
-    """What the filter of dark figures makes of #rrggbb (Filter Effects 1: 6.1, sRGB)."""
-    x = 0.9 - 0.8 * channels(colour)  # invert(.9)
-    luma = x @ [0.213, 0.715, 0.072]
-    rgb = (np.clip(2 * luma - x, 0, 1) * 255).round().astype(int)
-    return "#{:02x}{:02x}{:02x}".format(*rgb)
-
-
-def channels(colour):
-    """Red, green, blue of #rrggbb, 0 to 1."""
-    return np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255
-
-
 def hue(colour):
     """Where on the wheel, 0 to 1."""
-    return colorsys.rgb_to_hsv(*channels(colour))[0]
-
-
-def contrast(a, b):
-    """The ratio of WCAG 2 of two colours."""
-    low, high = sorted(map(luminance, (a, b)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour):
-    """Relative luminance of #rrggbb (WCAG 2)."""
-    x = channels(colour)
-    linear = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
+    return colorsys.rgb_to_hsv(*to_rgb(colour))[0]
