@@ -17,6 +17,7 @@ import scipy
 STRENGTHS = tuple(10.0**k for k in range(-4, 3))  # C from which one is chosen
 VALIDATION = 0.25  # share of the training rows that choose it
 FLAT = 1e-8  # largest gradient of the mean loss at which a fit ends
+STEPS, ROUNDED = 100, 1e-12  # at most; a loss that rises by less does not rise
 Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
@@ -88,7 +89,7 @@ def curvature_of(p, V, X, C):
 
 
 def fit(X, y, C):
-    """Weights [F+1 K] at the minimum, by Newton steps in a trust region.
+    """Weights [F+1 K] at the minimum, by Newton steps.
 
     Raises ValueError for features that are not finite or labels of one class only, RuntimeError if
     no minimum is reached.
@@ -99,8 +100,45 @@ def fit(X, y, C):
     >>> fit(X, y, C=0.1)[0].round(2), fit(X, y, C=10)[0].round(2)
     (array([-0.2,  0.2]), array([-1.37,  1.37]))
     """
-    X = np.asarray(X, np.float64)
+    X, y = np.asarray(X, np.float64), np.asarray(y, int)
     _validate(X, y)
+    if y.max() > 1:
+        return _fit_many(X, y, C)
+    if len(X) >= X.shape[1]:
+        return _fit_two(X, y, C)
+    Q, R = np.linalg.qr(X.T)  # the weights are a sum of rows: as many unknowns as rows
+    W = _fit_two(R.T, y, C)
+    return np.vstack([Q @ W[:-1], W[-1]])
+
+
+def _fit_two(X, y, C):
+    """Of two classes: steps of w = W_1 - W_0 by the exact curvature, halved where it rises."""
+    N = len(X)
+    X = np.column_stack([X, np.ones(N)])
+    side = 2 * y - 1
+    penalty = np.full(X.shape[1], 1 / (2 * C * N))
+    penalty[-1] = 0  # of the intercept
+
+    def value_of(w):
+        return np.logaddexp(0, -side * (X @ w)).mean() + 0.5 * (penalty * w) @ w
+
+    w = np.zeros(X.shape[1])
+    for _ in range(STEPS):
+        p = scipy.special.expit(X @ w)
+        gradient = X.T @ (p - y) / N + penalty * w
+        if np.linalg.norm(gradient) < FLAT:
+            break
+        curvature = (X.T * (p * (1 - p) / N)) @ X + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        while value_of(w - step) > value_of(w) + ROUNDED:
+            step = step / 2
+        w = w - step
+    _check_flat(gradient, f"after {STEPS} steps")
+    return np.column_stack([-w, w]) / 2
+
+
+def _fit_many(X, y, C):
+    """Of any number of classes: steps in a trust region, by products with the curvature."""
     K = int(np.max(y)) + 1
     shape = (X.shape[1] + 1, K)
 
@@ -124,12 +162,15 @@ def fit(X, y, C):
         options={"gtol": FLAT},
         hessp=curvature_along,
     )
-    steepest = np.abs(minimum.jac).max()
-    if steepest > 100 * FLAT:
-        raise RuntimeError(
-            f"no minimum found: the gradient is still {steepest:.2g} ({minimum.message})"
-        )
+    _check_flat(minimum.jac, minimum.message)
     return minimum.x.reshape(shape)
+
+
+def _check_flat(gradient, how):
+    """Raise RuntimeError where a fit did not end at a minimum."""
+    steepest = np.abs(gradient).max()
+    if steepest > 100 * FLAT:
+        raise RuntimeError(f"no minimum found: the gradient is still {steepest:.2g} ({how})")
 
 
 def _validate(X, y):
