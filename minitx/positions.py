@@ -69,9 +69,9 @@ def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None wit
     if n_tokens > cfg.n_ctx:
         raise ValueError(f"{n_tokens} tokens; this model reads at most {cfg.n_ctx}")
     if positions is None:
-        # a RoBERTa padding id inside a text reads the row of its own number; elsewhere only padding
-        # comes here, which no query sees, so any row will do
-        uncounted_row = cfg.no_position_id or 0
+        # the row before the first, as in OPT and RoBERTa, whose heads may read such a token; where
+        # the table begins with the first position, no query and no head sees it: any row will do
+        uncounted_row = max(cfg.offset - 1, 0)
         counted = takes_position(cfg, batch)
         return np.where(counted, numbers + cfg.offset, uncounted_row)
     rows = check_positions(positions, numbers.shape, cfg.n_ctx) + cfg.offset

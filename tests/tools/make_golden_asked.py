@@ -2,7 +2,8 @@
 
 `heads`: logits of every golden model with a head for a whole text, of ids with padding and end
 tokens inside the rows, as its ids determine the token that is read. `both_sides`: the last stream
-of decoders whose config.json says `"is_causal": false`. Needs torch (make golden).
+of decoders whose config.json says `"is_causal": false`. `hidden`: the first, where a mask hides the
+tokens that the ids name, whose position OPT takes from the mask. Needs torch (make golden).
 """
 
 import json
@@ -26,7 +27,7 @@ def main():
     transformers.logging.set_verbosity_error()
     folders = [path.parent for path in sorted(GOLDEN.glob("*/config.json"))]
     loadable = [folder for folder in folders if (folder / "model.safetensors").is_file()]
-    result = {"heads": {}, "both_sides": {}}
+    result = {"heads": {}, "both_sides": {}, "hidden": {}}
     for folder in loadable:
         model = minitx.load(folder)
         cfg = model.config
@@ -36,12 +37,14 @@ def main():
             result["heads"][folder.name] = of_head(folder, cfg)
         if cfg.causal and not cfg.picture and model.encoder is None and not cfg.alibi:
             result["both_sides"].setdefault(cfg.model_type, of_both_sides(folder, cfg))
+    folder = GOLDEN / "opt-sequence"
+    result["hidden"][folder.name] = of_head(folder, minitx.load(folder).config, [2, 5, 6])
     text = json.dumps(result, separators=(",", ":")).replace('},"', '},\n"')
     (GOLDEN / "asked.json").write_text(text + "\n")
 
 
-def of_head(folder, cfg):
-    """Ids and logits of one model with a head for a whole text."""
+def of_head(folder, cfg, hidden=()):
+    """Ids and logits of one model with a head for a whole text; and a mask, if columns are hidden."""
     raw = json.loads((folder / "config.json").read_text())
     pad, end = raw.get("pad_token_id"), raw.get("eos_token_id")
     rows = np.random.default_rng(0).integers(4, cfg.n_vocab, (2, T))
@@ -53,10 +56,14 @@ def of_head(folder, cfg):
         rows = rows[:1]  # several need padding
     kind = getattr(transformers, cfg.architecture)
     reference = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64)
+    mask = np.ones_like(rows)
+    mask[:, [*hidden]] = 0
+    given = {"attention_mask": torch.tensor(mask)} if len(hidden) else {}
     with torch.no_grad():
-        output = reference.eval()(torch.tensor(rows))
+        output = reference.eval()(torch.tensor(rows), **given)
     logits = output.logits if "logits" in output else output.text_embeds
-    return {"ids": rows.tolist(), "logits": rounded(logits)}
+    valid = {"valid": mask.tolist()} if given else {}
+    return {"ids": rows.tolist(), "logits": rounded(logits)} | valid
 
 
 def of_both_sides(folder, cfg):

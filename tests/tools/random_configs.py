@@ -230,15 +230,14 @@ def masked(rows, config, rng):
     """No mask, or one with padding on a side or with holes; padding has its id.
 
     The library's positions of RoBERTa go by ids, those of BART and Marian by column, which minitx
-    counts without hidden tokens: these have padding on the right only. OPT's head may read a token
-    that a mask hides, to which the library gives the position before the first: no holes there.
+    counts without hidden tokens: these have padding on the right only.
     """
     kind = ["none", "none", "right", "left", "holes"][rng.integers(5)]
     T, n = rows.shape[1], int(rng.integers(0, rows.shape[1]))
     if kind == "none":
         return None
     mask, pad = torch.ones_like(rows), single.pad_id(config) or 0
-    if kind == "holes" and config.model_type not in (*BY_COLUMN, "opt"):
+    if kind == "holes" and config.model_type not in BY_COLUMN:
         mask[1, 1 : T - 1] = torch.tensor(rng.integers(0, 2, T))[1 : T - 1]
     else:
         right = kind != "left" or config.model_type in BY_COLUMN
