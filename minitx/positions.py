@@ -72,8 +72,7 @@ def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None wit
         # the row before the first, as in OPT and RoBERTa, whose heads may read such a token; where
         # the table begins with the first position, no query and no head sees it: any row will do
         uncounted_row = max(cfg.offset - 1, 0)
-        counted = takes_position(cfg, batch)
-        return np.where(counted, numbers + cfg.offset, uncounted_row)
+        return np.where(takes_position(cfg, batch), numbers + cfg.offset, uncounted_row)
     rows = check_positions(positions, numbers.shape, cfg.n_ctx) + cfg.offset
     return np.broadcast_to(rows, numbers.shape)
 

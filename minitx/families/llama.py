@@ -71,7 +71,12 @@ def part_turned(share, values):
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
     if not is_number or not 0 <= share <= 1:
         raise ValueError(f"partial_rotary_factor is {share!r:.80}; wanted a number from 0 to 1")
-    return int(share * width(values))
+    of_head = width(values)
+    turned = int(share * of_head)
+    if turned % 2:  # the library turns one feature by two angles, or ends in torch's words
+        text = f"partial_rotary_factor {share:g} turns {turned} of a head's {of_head} features"
+        raise ValueError(f"{text}; wanted an even number, since they are turned in pairs")
+    return turned
 
 
 def parameters(raw):

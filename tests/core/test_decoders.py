@@ -196,6 +196,11 @@ def test_heads_behind_a_norm_are_no_summands(variant):
         ("phi3-old", dict(rope_scaling={"type": "su"}), "lack 'short_factor', which 'longrope'"),
         ("phi3-old", dict(rope_scaling={"type": "linear"}), "'linear'; only 'default' and 'longr"),
         ("phi3-part", dict(sliding_window=0), "sliding_window is 0; wanted a whole number"),
+        (
+            "phi-part",
+            dict(rope_parameters={"partial_rotary_factor": 0.3}),
+            "0.3 turns 1 of a head's 4 features; wanted an even",
+        ),
         ("falcon-two-norms", dict(alibi=True), "alibi is True; only False is supported"),
         ("falcon-two-norms", dict(parallel_attn=False), "parallel_attn is False; only True is su"),
         ("falcon-two-norms", dict(multi_query=1, new_decoder_architecture="x"), "wanted true or f"),

@@ -44,7 +44,7 @@ def main():
 
 
 def of_head(folder, cfg, hidden=()):
-    """Ids and logits of one model with a head for a whole text; and a mask, if columns are hidden."""
+    """Ids and logits of a model with a head for a whole text; the mask, if columns are hidden."""
     raw = json.loads((folder / "config.json").read_text())
     pad, end = raw.get("pad_token_id"), raw.get("eos_token_id")
     rows = np.random.default_rng(0).integers(4, cfg.n_vocab, (2, T))
