@@ -9,6 +9,7 @@ from pathlib import Path
 from minitx.weights import local
 
 from ..machine.language import translated
+from ..texts import corpus
 from ..texts.pairs import DATES
 
 DATE = "Friday the 3rd of May, 1912"
@@ -16,7 +17,8 @@ ROWS = "rows"  # of random words, with pieces of them said again
 ROW = "bear sun cup red tree moon bear sun cup red"
 STORIES = "stories"  # from a grammar
 STORY = "When Mary and John went to the park, John gave the ball to"
-OWN = {
+WORDS = {"sentence": corpus.SENTENCE}  # of whole words: they have few
+OWN = dict.fromkeys(("deep-roberta", "tiny-roberta", "tiny-bert", "tiny-gpt2"), WORDS) | {
     "tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE, "prompt": f"{DATE}=>191"},
     "tiny-induction": {"text": ROWS, "sentence": ROW},
     "tiny-stories": {

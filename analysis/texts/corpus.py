@@ -20,7 +20,8 @@ from .formats import Record, is_ids, itself, lines, of, records, shown
 from .spool import Spool
 from .spread import Spread
 
-SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
+# of words that bundled tokenizers have whole
+SENTENCE = "The old man told his wife that he had found the house, and she went with him."
 AS_MANY = 100  # full documents, at most, where their number is not given
 
 

@@ -8,7 +8,7 @@ import minitx
 from . import NOT_YET, Wrong
 from .arrays import needs_function
 
-SENTENCE = "The old man asked her, and she told him what she had found in the room."
+SENTENCE = "The old man told her, and she told him what she had found in the room."
 HINTS = {  # letters of changes that are not free
     "b": "b adds a·k to the product with key k, another number for each key",
     "d": "d doubles all products: e to twice the product prefers the largest share even more",

@@ -10,7 +10,7 @@ from . import NOT_YET, Wrong
 from .arrays import is_close, needs_function, refuse
 
 T, D, M = 5, 4, 3
-TEXT, WANTED = "The <mask> sat down.", " man"
+TEXT, WANTED = "The <mask> came home.", " man"
 
 
 def check_matrix(answer):

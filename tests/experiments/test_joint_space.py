@@ -418,8 +418,8 @@ NOTED = ("br", "##own"), ("ca", "##a")  # first and last piece of brown and of c
 @pytest.mark.parametrize("given", [[], ["--pairs", "brown:capybara"], ["--pairs", "brown:now"]])
 def test_the_command_marks_pairs(tmp_path, given):
     """They are words of the sentence, no file; those of the note are marked by default."""
-    command = ["run", "joint-space", "tiny-bert", "--head", "L0H0", "--out", str(tmp_path), *given]
-    assert commands.run_command(command) == 0
+    command = ["run", "joint-space", "tiny-bert", "--sentence", SENTENCE, "--head", "L0H0"]
+    assert commands.run_command([*command, "--out", str(tmp_path), *given]) == 0
     marked = np.load(tmp_path / "joint-space.npz")["pairs"].tolist()
     is_of_note = "brown:now" not in given
     assert (marked == brown_to_capybara(PIECES)) == is_of_note and len(marked) > 0
