@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
-from minitx import analysis
+from minitx import analysis, weights
 from minitx.analysis.machine.files import write
 from minitx.lessons.sphinx import STRICT
 
@@ -131,7 +131,17 @@ def written(source, outcomes):
     shutil.copy(ROOT / "analysis/example.svg", source)
     reference.write_pages(source)
     works.write_page(source)
+    write(source / "tiny-stories.md", learned())
     return source
+
+
+def learned():
+    """The page of what tiny-stories learned and what not, which is its card."""
+    card = (weights.find("tiny-stories") / "README.md").read_text(encoding="utf-8")
+    card = card.replace("# tiny-stories\n", "# What tiny-stories learned, and what not\n", 1)
+    return card.replace(
+        "../../lessons/15-which-head-did-it.md", "lessons/15-which-head-did-it.ipynb"
+    )
 
 
 def sphinx(source, draft, doctrees, jobs):

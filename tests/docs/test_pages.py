@@ -226,3 +226,11 @@ def test_the_contents_have_the_four_parts_of_documentation():
     index = TEXTS["index.md"].read_text(encoding="utf-8")
     parts = re.findall(r"^:caption: (.*)$", index, re.M)
     assert parts == ["Tutorial", "How-to", "Explanation", "Reference", "日本語"]
+
+
+def test_what_tiny_stories_learned_is_a_page_of_the_contents():
+    text = build.learned()
+    assert "\ntiny-stories\n" in TEXTS["index.md"].read_text(encoding="utf-8")
+    assert "](../" not in text and "(lessons/15-which-head-did-it.ipynb)" in text
+    for part in ("Measured", "Heads and edges of each kind", "Where it cheats"):
+        assert f"\n## {part}\n" in text

@@ -128,5 +128,5 @@ def test_letters_are_noticed():
 if __name__ == "__main__":
     for place, names, said in SHOWN:
         best = min(names, key=lambda name: len(cut(name, said)))
-        read = tokenizer(best).pieces(tokenizer(best).encode(said, special=False))
-        print(f"{place}: {best}: {' | '.join(piece.strip() for piece in read)}")
+        pieces = tokenizer(best).pieces(tokenizer(best).encode(said, special=False))
+        print(f"{place}: {best}: {' | '.join(piece.strip() for piece in pieces)}")
