@@ -6,7 +6,7 @@ import minitx
 from minitx import analysis
 from minitx.analysis import commands
 from minitx.analysis.contract import own_texts
-from minitx.analysis.texts import formats, pairs
+from minitx.analysis.texts import corpus, formats, pairs
 from minitx.weights.training import train_induction
 
 
@@ -53,9 +53,12 @@ def test_pairs_of_a_model_of_dates_are_dates(dates_model):
     assert own("patch", dates_model, pairs="mine.txt") == {"pairs": "mine.txt"}
 
 
-def test_other_models_are_as_they_were(bundled):
+def test_other_models_read_the_sample_and_a_sentence_of_words_that_they_have_whole(bundled):
     for name in analysis.EXPERIMENTS:
-        assert own(name, bundled) == {}
+        assert own(name, bundled) in ({}, {"sentence": corpus.SENTENCE})
+    assert own("joint-space", bundled) and own("joint-space", bundled, sentence="A") == {
+        "sentence": "A"
+    }
     assert own_texts.says({"text": "sample", "pairs": ""}) == ""
 
 
