@@ -26,9 +26,10 @@ test-page: .venv/browser .venv/docs  ## the pages in real browsers: Chromium or 
 docs: .venv/docs  ## the documentation: docs/_build/html/index.html; its lessons and examples are executed
 	$(BIN)/python -m docs $(ARGS)
 
-lint: .venv/lint  ## layout, likely mistakes, types of the public surface
+lint: .venv/lint  ## layout and likely mistakes of Python and JavaScript, types of the public surface
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/biome check --error-on-warnings
 	$(BIN)/mypy
 
 mutants: .venv/ready  ## one deliberate break at a time, the suite must notice each; ARGS="--part 1/3"

@@ -15,7 +15,7 @@ from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
-from minitx.analysis.pages import published
+from minitx.analysis.pages import paper, published
 
 SENTENCE = "The dog ran after the cat."
 WORDS = {  # what a line may say -> what is there to run
@@ -161,7 +161,7 @@ RUN = {  # what is run: its line; lines that come to the same are run once
     for line in LINES
     if line not in NAMES and not is_not_run(line)
 }
-FEW = "positions", "profiles", "reviews"  # tests/pages reports and judges all experiments
+FEW = "positions", "profiles", "reviews"  # tests/pages reports, judges and draws all experiments
 
 
 def furnish(folder):
@@ -210,6 +210,8 @@ def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
     if argv[0] == "report":
         few = {name: registry.get(name) for name in FEW}
         monkeypatch.setattr(registry, "EXPERIMENTS", few)
+    figures = {n: figure for n, figure in paper.FIGURES.items() if figure.experiment in FEW}
+    monkeypatch.setattr(paper, "FIGURES", figures)
     of_few = [claim for claim in published.CLAIMS if claim.experiment in FEW]
     monkeypatch.setattr(published, "CLAIMS", of_few)
     assert status(argv) == STATUS.get(line, 0), capsys.readouterr().err

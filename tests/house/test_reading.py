@@ -109,3 +109,12 @@ def test_what_has_no_docstring_is_named(tmp_path):
         ": a file begins with its one concept",
         ":1: public f has no docstring",
     ]
+
+
+def test_javascript_has_100_columns_outside_of_texts():
+    """Biome lays out code, and leaves comments and texts as they are."""
+    programs = [*(ROOT / "analysis/pages/page").glob("*.js"), *(ROOT / "lessons/page").glob("*.js")]
+    own = [path for path in programs if not path.name.endswith(".min.js")]
+    lines = [line for path in own for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if len(line) > 100 and not set(line) & set('"`')] == []
+    assert len(own) > 40

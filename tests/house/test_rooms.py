@@ -8,8 +8,6 @@ import rooms
 from minitx.analysis.experiments import IN_ORDER
 
 MODULES = rooms.sources()
-MODULE_ARROWS = [*rooms.module_arrows()]
-ARROWS = sorted(rooms.arrows())
 WORKERS = "minitx.analysis.running.cluster"  # on a cluster that the user chose
 SENT = "minitx.analysis.running.shipping"
 NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket", "fsspec", "aiohttp"}
@@ -22,14 +20,16 @@ ALLOWED = {
 
 def test_imports_between_rooms_point_down():
     floors = rooms.FLOORS
-    up = [pair for pair in ARROWS if floors[pair[1]] >= floors[pair[0]]]  # (importer, target)
+    up = [
+        pair for pair in sorted(rooms.arrows()) if floors[pair[1]] >= floors[pair[0]]
+    ]  # (importer, target)
     assert up == []
 
 
 def test_there_are_few_rooms_and_no_circle():
     assert len(rooms.FLOORS) <= 23
-    assert rooms.circle(ARROWS) == []
-    assert rooms.circle(MODULE_ARROWS) == []
+    assert rooms.circle(rooms.arrows()) == []
+    assert rooms.circle(rooms.module_arrows()) == []
     assert rooms.circle({("a", "b"), ("b", "c"), ("c", "b"), ("a", "c")}) == ["a", "b", "c"]
 
 
@@ -41,7 +41,7 @@ def test_what_is_imported_on_a_call_is_imported_inside_a_function(pair):
 
 
 def test_minitx_has_floors_inside():
-    for module, target in MODULE_ARROWS:
+    for module, target in rooms.module_arrows():
         if rooms.room(module) == rooms.room(target) == "minitx":
             assert rooms.floor(target) <= rooms.floor(module), f"{module} imports {target}"
 
@@ -55,14 +55,14 @@ def experiment(module):
 def test_an_experiment_imports_none_but_files_that_bear_its_name():
     """_mechanisms_row.py serves mechanisms.py alone, and its other files."""
     package = "minitx.analysis.experiments."
-    for importer, target in MODULE_ARROWS:
+    for importer, target in rooms.module_arrows():
         if target.startswith(package) and (importer.startswith(package) or "._" in target):
             assert "._" in target and experiment(importer) == experiment(target)
 
 
 def test_maths_needs_numpy_and_scipy_alone():
     maths = "minitx.analysis.maths"
-    out = [(a, b) for a, b in MODULE_ARROWS if rooms.room(a) == maths != rooms.room(b)]
+    out = [(a, b) for a, b in rooms.module_arrows() if rooms.room(a) == maths != rooms.room(b)]
     assert out == [] and maths in map(rooms.room, MODULES)
 
 

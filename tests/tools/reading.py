@@ -29,18 +29,25 @@ LAYOUT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr | ast.Raise | ast.Assert
-FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+ASSIGNMENTS = ast.Assign, ast.AugAssign, ast.AnnAssign
+SIMPLE = *ASSIGNMENTS, ast.Return, ast.Expr, ast.Raise, ast.Assert
+FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
+DEFINITIONS = *FUNCTIONS, ast.ClassDef
 DISPLAY = ast.Dict | ast.List | ast.Set | ast.Tuple | ast.DictComp | ast.BinOp
 
 
 class Source(NamedTuple):
-    """One file: its syntax tree, all nodes of it, how many code tokens stand on each line."""
+    """One file: its syntax tree, its nodes by type, how many code tokens stand on each line."""
 
     path: Path
     tree: ast.Module
-    nodes: list
+    nodes: dict
     tokens: dict
+
+    def of(self, *types):
+        """All nodes of these types."""
+        for kind in types:
+            yield from self.nodes.get(kind, ())
 
     @property
     def total(self):
@@ -66,8 +73,11 @@ def parse(path):
     """A file as a Source."""
     text = Path(path).read_text(encoding="utf-8")
     tree = ast.parse(text)
-    nodes = [*ast.walk(tree)]
-    return Source(Path(path), tree, nodes, tokens_by_line(text, docstring_lines(nodes)))
+    nodes = {}
+    for node in ast.walk(tree):
+        nodes.setdefault(type(node), []).append(node)
+    source = Source(Path(path), tree, nodes, {})
+    return source._replace(tokens=tokens_by_line(text, docstring_lines(source)))
 
 
 def tokens_by_line(text, skipped):
@@ -83,11 +93,11 @@ def tokens_by_line(text, skipped):
     return counts
 
 
-def docstring_lines(nodes):
+def docstring_lines(source):
     """Numbers of the lines that hold docstrings."""
     lines = set()
-    for node in nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) and ast.get_docstring(node):
+    for node in source.of(ast.Module, *DEFINITIONS):
+        if ast.get_docstring(node, clean=False):
             lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 
@@ -109,7 +119,7 @@ def undocumented(source):
     if "tests" in source.path.parts:
         return
     for node in source.tree.body:
-        if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith("_"):
+        if isinstance(node, DEFINITIONS) and not node.name.startswith("_"):
             if not ast.get_docstring(node):
                 yield f"{source.path}:{node.lineno}: public {node.name} has no docstring"
 
@@ -117,8 +127,8 @@ def undocumented(source):
 def long_statements(source):
     """Statements of more than LONGEST tokens, outside tables at the top level."""
     tables = {id(node) for node in _top_level(source.tree) if _is_table(node)}
-    for node in source.nodes:
-        if isinstance(node, SIMPLE) and id(node) not in tables and source.size(node) > LONGEST:
+    for node in source.of(*SIMPLE):
+        if id(node) not in tables and source.size(node) > LONGEST:
             yield node, f"a statement of {source.size(node)} tokens"
 
 
@@ -139,74 +149,71 @@ def _is_table(node):
 
 def conditional_expressions(source):
     """Conditional expressions inside another one, a `for` header or a subscript."""
-    for node in source.nodes:
-        if isinstance(node, ast.IfExp):
-            outer, where = [node.test, node.body, node.orelse], "a conditional expression"
-        elif isinstance(node, ast.For | ast.comprehension):
-            outer, where = [node.iter], "a `for` header"
-        elif isinstance(node, ast.Subscript):
-            outer, where = [node.slice], "a subscript"
-        else:
-            continue
-        for inner in (x for part in outer for x in ast.walk(part) if isinstance(x, ast.IfExp)):
+    parts = []
+    for node in source.of(ast.IfExp):
+        parts += ((x, "a conditional expression") for x in (node.test, node.body, node.orelse))
+    parts += ((node.iter, "a `for` header") for node in source.of(ast.For, ast.comprehension))
+    parts += ((node.slice, "a subscript") for node in source.of(ast.Subscript))
+    for part, where in parts:
+        for inner in _inside(part, ast.IfExp):
             yield inner, f"a conditional expression inside {where}"
+
+
+def _inside(node, kind):
+    """Nodes of a type, a node itself and those that it holds."""
+    return (inner for inner in ast.walk(node) if isinstance(inner, kind))
 
 
 def walrus_in_calls(source):
     """Assignment expressions inside a call's arguments."""
-    for node in source.nodes:
-        if isinstance(node, ast.Call):
-            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            for inner in (x for part in arguments for x in ast.walk(part)):
-                if isinstance(inner, ast.NamedExpr):
-                    yield inner, "an assignment inside a call's arguments"
+    if ast.NamedExpr not in source.nodes:
+        return
+    for node in source.of(ast.Call):
+        for part in (*node.args, *(keyword.value for keyword in node.keywords)):
+            for inner in _inside(part, ast.NamedExpr):
+                yield inner, "an assignment inside a call's arguments"
 
 
 def one_line_definitions(source):
     """Functions and classes on one line."""
-    for node in source.nodes:
-        if isinstance(node, FUNCTION | ast.ClassDef) and node.lineno == node.end_lineno:
+    for node in source.of(*DEFINITIONS):
+        if node.lineno == node.end_lineno:
             yield node, f"{node.name} is defined on one line"
 
 
 def long_functions(source):
     """Functions with a body of more than LINES code lines."""
-    for node in source.nodes:
-        if isinstance(node, FUNCTION) and source.length(node) > LINES:
+    for node in source.of(*FUNCTIONS):
+        if source.length(node) > LINES:
             yield node, f"{node.name} has a body of {source.length(node)} code lines"
 
 
 def long_returns(source):
     """Returned tuples of more than RETURNED values."""
-    for node in source.nodes:
-        value = getattr(node, "value", None)
-        if isinstance(node, ast.Return) and isinstance(value, ast.Tuple):
-            if len(value.elts) > RETURNED:
-                yield node, f"{len(value.elts)} values are returned by position"
+    for node in source.of(ast.Return):
+        if isinstance(node.value, ast.Tuple) and len(node.value.elts) > RETURNED:
+            yield node, f"{len(node.value.elts)} values are returned by position"
 
 
 def vague_names(source):
     """Names that say nothing, where they are given."""
-    allowed = {id(argument) for node in source.nodes for argument in _public_arguments(node)}
-    for node in source.nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-        elif isinstance(node, FUNCTION | ast.ClassDef):
-            name = node.name
-        elif isinstance(node, ast.arg) and id(node) not in allowed:
-            name = node.arg
-        else:
-            continue
+    for node, name in _names(source):
         if name.strip("_") in VAGUE:
             yield node, f"{name!r} names nothing"
 
 
+def _names(source):
+    """(node, name) of variables, attributes, definitions and arguments that are not PUBLIC."""
+    yield from ((x, x.id) for x in source.of(ast.Name) if isinstance(x.ctx, ast.Store))
+    yield from ((x, x.attr) for x in source.of(ast.Attribute) if isinstance(x.ctx, ast.Store))
+    yield from ((x, x.name) for x in source.of(*DEFINITIONS))
+    public = {id(x) for node in source.of(*FUNCTIONS) for x in _public_arguments(node)}
+    yield from ((x, x.arg) for x in source.of(ast.arg) if id(x) not in public)
+
+
 def _public_arguments(node):
     """Those arguments of a function that PUBLIC names."""
-    if isinstance(node, FUNCTION):
-        for argument in node.args.args:
-            if argument.arg == PUBLIC.get(node.name):
-                yield argument
+    return (x for x in node.args.args if x.arg == PUBLIC.get(node.name))
 
 
 CHECKS = (

@@ -149,26 +149,37 @@ def floor(module):
     return INSIDE[module]
 
 
-@cache
 def imports(module, path, top_level_only=False):
     """Absolute names of all that a module imports: modules, and names in them."""
+    everywhere, at_the_top = _imports(module, path)
+    return at_the_top if top_level_only else everywhere
+
+
+@cache
+def _imports(module, path):
+    """The imports anywhere in a module, and those at its top level."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    nodes = tree.body if top_level_only else ast.walk(tree)
-    names = []
+    return tuple(tuple(_imported(nodes, package)) for nodes in (ast.walk(tree), tree.body))
+
+
+def _imported(nodes, package):
     for node in nodes:
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
             origin = ".".join([*base, *filter(None, [node.module])])
-            names += [f"{origin}.{alias.name}" for alias in node.names]
-    return tuple(names)
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
 
 
+@cache
 def module_arrows():
     """(module, module that it imports) inside the project, without those of ON_CALL."""
-    modules = sources()
+    return tuple(_module_arrows(sources()))
+
+
+def _module_arrows(modules):
     for module, path in modules.items():
         for name in imports(module, path):
             target = name if name in modules else name.rpartition(".")[0]

@@ -348,7 +348,7 @@ def of_javascript():
         if path.name.endswith((".min.js", "language.js")):
             continue
         text = path.read_text(encoding="utf-8")
-        for match in re.finditer(r'(?<![\w.-])say\(("(?:[^"\\]|\\.)*")', text):
+        for match in re.finditer(r'(?<![\w.-])say\(\s*("(?:[^"\\]|\\.)*")', text):
             yield ast.literal_eval(match[1])
         for match in re.finditer(r"(?<![\w.-])say`", text):
             yield template_at(text, match.end())

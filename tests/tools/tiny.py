@@ -7,6 +7,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,8 +89,9 @@ def edited(**changes):
     return change
 
 
+@cache
 def load(variant, dtype=np.float64):
-    """A golden model."""
+    """A golden model, one for all tests: nothing writes to its arrays."""
     return minitx.load(GOLDEN / variant, dtype=dtype)
 
 

@@ -1,26 +1,37 @@
 "use strict";
-// What the model makes of the text, token by token: what several views ask. Also where heads are shown of whole words
-// these are of tokens; made.word says which token belongs to which word.
+// What the model makes of the text, token by token: what several views ask. Also where heads are
+// shown of whole words these are of tokens; made.word says which token belongs to which word.
 
-const percent = p => p >= 0.995 ? "100 %" : p >= 0.1 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`;
+const percent = p =>
+  p >= 0.995 ? "100 %" : p >= 0.1 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`;
 const isCausal = () => data.causal || isCross;
 const isQuery = () => state.token !== null && (state.side === "query" || !isCross);
-const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];  // what a click on token n chooses
+// what a click on token n chooses
+const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];
 const isChosenToken = n => isQuery() && tokenOf(n) === state.token;
-const stageName = l => l === 0 ? "embed" : `L${l - 1}`;  // the stream before the first layer, and after each
+// the stream before the first layer, and after each
+const stageName = l => (l === 0 ? "embed" : `L${l - 1}`);
 
-const placed = () => isThere("guesses") && !data.picture ? guessPlace() : null;  // the token whose guess is shown
+// the token whose guess is shown
+const placed = () => (isThere("guesses") && !data.picture ? guessPlace() : null);
 const isMask = label => /^(<mask>|\[MASK\])$/.test(label);
-const isItself = () => !isCausal() && !made.classes && !isMask(made.labels[shownToken()]);  // the guess is of a token that the model sees
+// the guess is of a token that the model sees
+const isItself = () => !isCausal() && !made.classes && !isMask(made.labels[shownToken()]);
 
-const isOfWords = () => made.own.some(own => own !== null);  // guesses are of tokens, not of their classes
+// guesses are of tokens, not of their classes
+const isOfWords = () => made.own.some(own => own !== null);
 
 // classes of a whole text, in their order: {piece, p, guess: the rank by which the state names it}
 function classGuesses() {
   const ranks = d3.rank(made.classes, p => -p);
-  return made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p, guess: NTH[ranks[c]]}));
+  return made.classes.map((p, c) => ({
+    piece: made.names?.[c] ?? say`class ${c}`,
+    p,
+    guess: NTH[ranks[c]],
+  }));
 }
 
-function guessesAt(n, of = made.guesses, pieces = made.pieces) {  // the likeliest tokens at token n: [{piece, p}]
+function guessesAt(n, of = made.guesses, pieces = made.pieces) {
+  // the likeliest tokens at token n: [{piece, p}]
   return d3.range(of.n).map(g => ({piece: pieces[of.pieces[n * of.n + g]], p: of.p[n * of.n + g]}));
 }

@@ -1,4 +1,5 @@
-// Tables whose columns sort, and what a phone folds; without a program rows stay as they are, and all is open.
+// Tables whose columns sort, and what a phone folds; without a program rows stay as they are, and
+// all is open.
 "use strict";
 
 const value = (row, n) => {
@@ -8,13 +9,17 @@ const value = (row, n) => {
 };
 
 const order = (a, b) =>
-  typeof a === typeof b && typeof a === "number" ? a - b : `${a}`.localeCompare(`${b}`, undefined, { numeric: true });
+  typeof a === typeof b && typeof a === "number"
+    ? a - b
+    : `${a}`.localeCompare(`${b}`, undefined, {numeric: true});
 
 function sort(table, n, heading) {
   const up = heading.ariaSort !== "ascending";
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   heading.ariaSort = up ? "ascending" : "descending";
-  const rows = [...table.tBodies[0].rows].sort((a, b) => order(value(a, n), value(b, n)) * (up ? 1 : -1));
+  const rows = [...table.tBodies[0].rows].sort(
+    (a, b) => order(value(a, n), value(b, n)) * (up ? 1 : -1),
+  );
   table.tBodies[0].append(...rows);
 }
 
@@ -26,22 +31,28 @@ function addButton(heading, act) {
 }
 
 for (const table of document.querySelectorAll("table.sorts")) {
-  [...table.tHead.rows[0].cells].forEach((heading, n) => addButton(heading, () => sort(table, n, heading)));
+  [...table.tHead.rows[0].cells].forEach((heading, n) =>
+    addButton(heading, () => sort(table, n, heading)),
+  );
 }
 
-// the bar of sections on narrow screens: its arrow stands there as long as more of it lies to the right
+// the bar of sections on narrow screens: its arrow stands there as long as more of it lies to the
+// right
 const bar = document.querySelector("nav");
 const list = bar.querySelector("ol");
-const mark = () => bar.classList.toggle("end", list.scrollLeft + list.clientWidth >= list.scrollWidth - 1);
-list.addEventListener("scroll", mark, { passive: true });
+const mark = () =>
+  bar.classList.toggle("end", list.scrollLeft + list.clientWidth >= list.scrollWidth - 1);
+list.addEventListener("scroll", mark, {passive: true});
 addEventListener("resize", mark);
 mark();
 
-// on a phone: the section of a question is hidden, and answers, published values and glossary are folded to headings;
-// all opens by a link to what is in it, by a search in the page, and for print
+// on a phone: the section of a question is hidden, and answers, published values and glossary are
+// folded to headings; all opens by a link to what is in it, by a search in the page, and for print
 const phone = matchMedia("(max-width: 40rem)");
 const all = selector => [...document.querySelectorAll(selector)];
-const sections = all(".experiment"), groups = all(".answers tbody"), folds = all(".whole").filter(x => !x.closest(".experiment"));
+const sections = all(".experiment"),
+  groups = all(".answers tbody"),
+  folds = all(".whole").filter(x => !x.closest(".experiment"));
 
 function open(group, is) {
   const button = group.querySelector("button");
@@ -55,12 +66,14 @@ function lay(folded) {
   for (const section of sections) section.hidden = folded && "until-found";
   for (const fold of folds) fold.open = !folded;
   for (const group of groups) {
-    const heading = group.rows[0].cells[0], button = heading.querySelector("button");
+    const heading = group.rows[0].cells[0],
+      button = heading.querySelector("button");
     if (folded && !button) addButton(heading, () => open(group, isFolded(group)));
     else if (!folded) button?.replaceWith(...button.childNodes);
     open(group, !folded);
   }
-  for (const box of all(".wide")) {  // which scroll there: also by keys
+  for (const box of all(".wide")) {
+    // which scroll there: also by keys
     if (folded) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
@@ -68,9 +81,10 @@ function lay(folded) {
 
 function show(hash) {
   const target = hash && document.getElementById(hash.slice(1));
-  const section = target && target.closest("section");
+  const section = target?.closest("section");
   if (!section) return false;
-  const group = target.closest(".answers tbody"), fold = section.querySelector(".whole");
+  const group = target.closest(".answers tbody"),
+    fold = section.querySelector(".whole");
   const shut = section.hidden || (fold && !fold.open) || (group && isFolded(group));
   section.hidden = false;
   if (fold) fold.open = true;
@@ -85,9 +99,10 @@ function fold() {
 
 document.addEventListener("click", event => {
   const link = event.target.closest('a[href^="#"]');
-  if (link) show(link.hash);  // before the browser goes there
+  if (link) show(link.hash); // before the browser goes there
 });
-document.addEventListener("beforematch", event => {  // one row is found, the browser opens it alone
+document.addEventListener("beforematch", event => {
+  // one row is found, the browser opens it alone
   const group = event.target.closest(".answers tbody");
   if (group) open(group, true);
 });

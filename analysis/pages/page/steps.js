@@ -1,6 +1,6 @@
 "use strict";
-// What the overview says of each box, with numbers of this text. The example is the chosen query i, else the one whose
-// largest weight is largest; j is its strongest key, n the number of its token.
+// What the overview says of each box, with numbers of this text. The example is the chosen query i,
+// else the one whose largest weight is largest; j is its strongest key, n the number of its token.
 
 const two = x => minus(x.toFixed(2));
 const query = i => `“${labels.query[i]}” (${i})`;
@@ -9,14 +9,19 @@ const token = n => `“${made.labels[n]}” (${n})`;
 
 function example() {
   const chosen = isQuery() && state.token < T ? state.token : null;
-  const i = chosen ?? d3.greatest(places.query.slice(data.causal ? 1 : 0), n => at(n, strongestKey(n))) ?? 0;
+  const i =
+    chosen ??
+    d3.greatest(places.query.slice(data.causal ? 1 : 0), n => at(n, strongestKey(n))) ??
+    0;
   return {i, j: strongestKey(i), n: Math.max(0, made.word.indexOf(i))};
 }
 
-const score = (i, j) => Math.log(Math.max(at(i, j), 1e-30)) + total[state.head * T + i];  // softmax, read backwards
+// softmax, read backwards
+const score = (i, j) => Math.log(Math.max(at(i, j), 1e-30)) + total[state.head * T + i];
 const strongest = i => d3.sort(places.key, j => -at(i, j)).slice(0, 3);
 const lengthAfter = (layers, n) => two(made.stream[layers * made.labels.length + n]);
-const lengthWritten = (name, n) => two(made.writes[name][layerOf(state.head) * made.labels.length + n]);
+const lengthWritten = (name, n) =>
+  two(made.writes[name][layerOf(state.head) * made.labels.length + n]);
 
 function nextBest(i, j) {
   const next = strongest(i).find(other => other !== j && !hidden(i, other));
@@ -25,10 +30,14 @@ function nextBest(i, j) {
 
 const STEPS = {
   embed: ({i, n}, {d_model: D, n_vocab: V, positions}) =>
-    (data.picture ? say`The ${data.picture.numbers} numbers of each patch, its pixels, go through a table to a vector of ${D} numbers. `
-      : say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. `) + `${positions
-      ? say("The row of its position in a second table is added.")
-      : say("No row for its position is added: positions come in elsewhere.")} ` +
+    (data.picture
+      ? say`The ${data.picture.numbers} numbers of each patch, its pixels, go through a table to a vector of ${D} numbers. `
+      : say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. `) +
+    `${
+      positions
+        ? say("The row of its position in a second table is added.")
+        : say("No row for its position is added: positions come in elsewhere.")
+    } ` +
     say`${query(i)} begins as a vector of length ${lengthAfter(0, n)}. Together they are ${by(T, D)} numbers, the residual ` +
     say("stream."),
   layer: ({n}, {d_model: D}) =>
@@ -36,29 +45,45 @@ const STEPS = {
     say`MLP makes of each token by itself. After layer ${layerOf(state.head)} the vector of ${token(n)} has length ` +
     `${lengthAfter(layerOf(state.head) + 1, n)}.`,
   norm: (_, {rms_norm, pre_norm}) =>
-    say`The norm ${rms_norm ? say("scales each token's vector to the same root mean square")
-      : say("moves each token's vector to mean 0 and scales it to spread 1")}, then multiplies by weights that were learned. ` +
-    (pre_norm ? say("It stands before what reads the stream.") : say("In this family it stands after each addition.")),
+    say`The norm ${
+      rms_norm
+        ? say("scales each token's vector to the same root mean square")
+        : say("moves each token's vector to mean 0 and scales it to spread 1")
+    }, then multiplies by weights that were learned. ` +
+    (pre_norm
+      ? say("It stands before what reads the stream.")
+      : say("In this family it stands after each addition.")),
   attention: ({i, j}) =>
     say`Each of ${H} heads mixes the vectors of tokens by weights of its own, ${by(T, S)} numbers. In ` +
     say`${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}. Nowhere else do tokens exchange ` +
     say("anything."),
   source: ({i, j}) =>
-    say("The decoder's tokens look at those of the source: queries come from the decoder, keys and values from the encoder.") +
-    (isCross ? say` In ${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}.` : ""),
+    say(
+      "The decoder's tokens look at those of the source: queries come from the decoder, keys and values from the encoder.",
+    ) +
+    (isCross
+      ? say` In ${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}.`
+      : ""),
   mlp: ({n}, {d_model: D, d_mlp: M, act}) =>
     say`Each token by itself goes from ${D} numbers to ${M}, through ${act}, and back. In layer ${layerOf(state.head)} this ` +
     say`adds a vector of length ${lengthWritten("mlp_out", n)} at ${token(n)}.`,
   add: ({n}) =>
-    say("What was computed is added to the stream, so nothing is overwritten. Before this layer the vector of ") +
-    say`${token(n)} has length ${lengthAfter(layerOf(state.head), n)}.`,
-  unembed: ({n}, {d_model: D, n_vocab: V, task_head}) => made.guesses && isOfWords()
-    ? say`Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
-      say`probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
-    : say`The stream ends as ${by(T, D)} numbers. ${state.part === "encoder" ? say("The decoder reads them.")
-      : made.guesses || data.picture && made.classes ? say("A classifier reads it.")
-      : task_head === "sequence" ? say("A classifier reads one token of it.")
-      : say("This model has no table that turns it into guesses.")}`,
+    say(
+      "What was computed is added to the stream, so nothing is overwritten. Before this layer the vector of ",
+    ) + say`${token(n)} has length ${lengthAfter(layerOf(state.head), n)}.`,
+  unembed: ({n}, {d_model: D, n_vocab: V, task_head}) =>
+    made.guesses && isOfWords()
+      ? say`Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
+        say`probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
+      : say`The stream ends as ${by(T, D)} numbers. ${
+          state.part === "encoder"
+            ? say("The decoder reads them.")
+            : made.guesses || (data.picture && made.classes)
+              ? say("A classifier reads it.")
+              : task_head === "sequence"
+                ? say("A classifier reads one token of it.")
+                : say("This model has no table that turns it into guesses.")
+        }`,
   q: ({i}, {d_model: D}) =>
     say`What a token asks is its vector X, ${D} numbers, times W_Q, ${by(D, data.width)}: its query, ${data.width} numbers. ` +
     say`All ${T} tokens: ${by(T, D)} times ${by(D, data.width)} gives ${by(T, data.width)}. The example is ${query(i)}.`,
@@ -70,7 +95,9 @@ const STEPS = {
     `${scaled ? say`, divided by √${data.width}` : ""}.${by_distance ? say(" A number for the distance is added.") : ""} ` +
     say`Query ${query(i)} with key ${key(j)}: ${two(score(i, j))}${nextBest(i, j)}.`,
   softmax: ({i, j}) =>
-    say("Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. ") +
+    say(
+      "Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. ",
+    ) +
     say`e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ` +
     `${query(i)}.`,
   v: ({j}, {d_model: D}) =>
@@ -78,11 +105,14 @@ const STEPS = {
     `${two(lengthOf(j))}.`,
   mix: ({i}) =>
     say`Each query takes every value times its weight, and adds them up: ${by(T, S)} times ${by(S, data.width)} gives ` +
-    say`${by(T, data.width)}. ${query(i)} takes ${strongest(i).map(j => say`${two(at(i, j))} of ${key(j)}`).join(", ")} …`,
+    say`${by(T, data.width)}. ${query(i)} takes ${strongest(i)
+      .map(j => say`${two(at(i, j))} of ${key(j)}`)
+      .join(", ")} …`,
   join: ({n}, {d_model: D}) =>
     say`The mixtures of all ${H} heads side by side, ${by(H, data.width)} numbers for each token, times W_O give ${by(T, D)}, ` +
     say`which is added to the stream: at ${token(n)} a vector of length ` +
-    `${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`};
+    `${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`,
+};
 
 function explained(step) {
   const kind = step.replace(/^(layer|norm|add).*/, "$1");
