@@ -16,6 +16,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import paper, published
+from minitx.analysis.running import many
 
 SENTENCE = "The dog ran after the cat."
 WORDS = {  # what a line may say -> what is there to run
@@ -212,6 +213,9 @@ def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(registry, "EXPERIMENTS", few)
     figures = {n: figure for n, figure in paper.FIGURES.items() if figure.experiment in FEW}
     monkeypatch.setattr(paper, "FIGURES", figures)
+    monkeypatch.setattr(
+        many, "n_processes", lambda options: 1
+    )  # tests/running has them side by side
     of_few = [claim for claim in published.CLAIMS if claim.experiment in FEW]
     monkeypatch.setattr(published, "CLAIMS", of_few)
     assert status(argv) == STATUS.get(line, 0), capsys.readouterr().err

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 from planted import Page
+from undrawn import without_figures
 
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import paper, published
+from minitx.analysis.running import many
 from minitx.analysis.running.single import Failure
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -17,8 +19,11 @@ FEW = ["--documents", "2", "--tokens", "64"]
 
 
 def write_paper(folder, model, *flags):
-    """The record of a page, and its HTML."""
-    status = cli.main(["paper", model, "--out", str(folder), *flags])
+    """The record of a page, and its HTML, with empty pictures, all from this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch)
+        patch.setattr(many, "n_processes", lambda options: 1)
+        status = cli.main(["paper", model, "--out", str(folder), *flags])
     record = json.loads((folder / "paper.json").read_text(encoding="utf-8"))
     return status, record, (folder / "index.html").read_text(encoding="utf-8")
 

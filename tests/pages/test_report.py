@@ -39,7 +39,7 @@ from minitx.analysis import experiments
 from minitx.analysis.pages import report
 from minitx.analysis.running import single
 model, name = single.loaded("tiny-roberta")
-sys.exit(report.make(model, name, pathlib.Path(sys.argv[1]), {FEW}, n_processes=2))
+sys.exit(report.make(model, name, pathlib.Path(sys.argv[1]), {FEW}))
 """
 
 
