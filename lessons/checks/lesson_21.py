@@ -8,7 +8,7 @@ from minitx.analysis.texts import corpus
 from . import NOT_YET, Wrong
 from .arrays import is_close, needs_function, refuse
 
-FIRST, LAST, T = 300, 400, 128  # passages that the lesson has not shown
+FIRST, LAST, T = 140, 153, 96  # passages that the lesson has not shown
 TOP = 20  # strongest places of a unit
 OTHERS = 200  # values of other keys
 
@@ -66,7 +66,7 @@ def check_unit(answer):
         return NOT_YET
     if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise Wrong(f"{answer!r}: wanted (layer, unit)")
-    model = minitx.load("tiny-gpt2")
+    model = minitx.load("tiny-stories")
     layer, unit = answer
     n_units = model.config.d_mlp
     if layer not in range(model.config.n_layers) or unit not in range(n_units):
@@ -85,7 +85,7 @@ def check_unit(answer):
 
 def strongest(model, layer, unit):
     """What follows where a unit is most active, in passages that the lesson has not shown."""
-    documents = [*corpus.documents(model, "sample", LAST, T)]
+    documents = [*corpus.documents(model, "stories", LAST, T)]
     tokens = np.array(documents[FIRST:])
     post = minitx.run(model, tokens, [("post", layer)])["post", layer][:, :-1, unit]
     return tokens[:, 1:].ravel()[np.argsort(-post.ravel())[:TOP]]
