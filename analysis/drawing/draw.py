@@ -55,6 +55,9 @@ PANEL = 0.15  # of a figure, at least, is the width and height of a panel that i
 PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line of Japanese may end
 GRID = 7  # digits of an axes' place, in widths of the figure
 
+OF_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"  # letters of Hebrew, Arabic and others
+RIGHT_TO_LEFT = re.compile(f"{OF_RIGHT}+(?:[ ␣]+{OF_RIGHT}+)*")
+
 # all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either, and
 # those that turn the direction of writing, which show a name as another one
 TURNS = "\\u202a-\\u202e\\u2066-\\u2069"
@@ -339,15 +342,31 @@ def period_axis(axes, T):
 
 
 def border(axes, second, sides):
-    """A line where the second of two texts begins, across the axes of `sides`: x, y, or both."""
+    """A line where the second of two texts begins (None: there is one), if axes reach so far.
+
+    sides: x, y, or both.
+    """
     for side, line in (("x", axes.axvline), ("y", axes.axhline)):
-        if side in sides:
+        end = max(getattr(axes, f"get_{side}lim")())
+        if side in sides and second is not None and second < end:
             line(second - 0.5, color=ORANGE, linewidth=1)
 
 
 def label(piece):
     """A token's piece with its blanks visible."""
-    return literal(piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")) or "∅"
+    shown = piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+    return sided(literal(shown)) or "∅"
+
+
+def sided(text):
+    """Text whose words from right to left keep their side of numbers and signs beside them.
+
+    U+200E stands before and behind them, as if a Latin letter did.
+
+    >>> sided("כלב: 0.5") == "\u200eכלב\u200e: 0.5"
+    True
+    """
+    return RIGHT_TO_LEFT.sub("\u200e\\g<0>\u200e", text)
 
 
 def printable(text):

@@ -60,8 +60,8 @@ class Maps(Part):
     """Rows of maps; those with one scale share a colour bar, at the right if it is the only one.
 
     columns, rows: what names the columns and rows of each map: a result, or a function of them; ""
-    for their numbers. has_tokens: the columns are tokens of a text. heading: a template, above
-    them; so are xlabel and ylabel.
+    for their numbers. has_tokens: the columns are tokens of a text; second: where that of a pair
+    begins, a function of the results. heading: a template, above them; so are xlabel and ylabel.
     """
 
     paint: None = None
@@ -72,6 +72,7 @@ class Maps(Part):
     columns: object = ""
     rows: object = ""
     has_tokens: bool = False
+    second: object = None
     heading: object = ""
     needs: str = ""  # the result without which there is nothing to draw
 
@@ -121,6 +122,7 @@ class Maps(Part):
             _tick(axes.set_xticks, values.shape[1], self.columns, names, rotation=90)
             if self.has_tokens:
                 draw.of_tokens(axes.xaxis)
+            draw.border(axes, self.second and self.second(names.result), "x")
             _tick(axes.set_yticks, values.shape[0], self.rows, names)
             axes.tick_params(length=0)
             axes.set_title(tell(each.title, names))

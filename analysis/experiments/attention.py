@@ -265,8 +265,7 @@ def _draw_head(axes, r, i, suffix, darkest):
     pieces = r["pieces" + suffix]
     keys = r.get("source_pieces" + suffix, pieces)
     image = _draw_pattern(axes, r["pattern" + suffix][i], pieces, keys, darkest)
-    if not suffix and r.get("second", len(pieces)) < len(pieces):
-        draw.border(axes, r["second"], "xy")
+    draw.border(axes, None if suffix else r.get("second"), "xy")
     return image
 
 

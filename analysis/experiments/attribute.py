@@ -75,6 +75,7 @@ def attribute(
             of_places = _added(table, part, by_place, table.layer, table.head, table.place)
             result[f"{name}_places"] = of_places
             result[f"{name}_pieces"] = pieces[part]
+    result |= _second(model, text)
     del result["drawn"]
     return result | dict(zip(("target", "other"), outputs.predicted(model, named)))
 
@@ -137,6 +138,14 @@ def _asked(model, prompt, target, other, seed):
     asked = questions.repeats(model, 1, seed)
     prefix = None if asked.prefix is None else asked.prefix[0]
     return asked.clean[0], prefix, *asked.answers[0]
+
+
+def _second(model, text):
+    """Where the second text of a pair begins among the places that heads read; {} of one text."""
+    if not isinstance(text, list):
+        return {}
+    reader, name = (model, "heads") if model.encoder is None else (model.encoder, "cross_heads")
+    return {f"{name}_second": joined.encoding(reader, text[0]).second}
 
 
 def _column(model, inputs, y, target):
@@ -232,10 +241,16 @@ def of_places(name):
     def words(r):
         return [draw.label(x) for x in r[f"{name}_pieces"][-LONG:]]
 
+    def second(r):
+        before = max(0, len(r[f"{name}_pieces"]) - LONG)
+        place = r.get(f"{name}_second", before)
+        return place - before if place > before else None
+
     title = f"the largest {TITLES[name]}, by the place that they read"
     shown = {
         "columns": words,
         "has_tokens": True,
+        "second": second,
         "rows": labels,
         "xlabel": "",
         "ylabel": "",

@@ -93,6 +93,9 @@ def joint_space(
     result |= joint_summary.summary(fitted)
     result |= {"distance": distance, "products": products, "method": method, "top": top}
     result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
+    if encoded.second is not None:
+        first = _words(model, encoded)[0] if settings.words else np.arange(len(encoded.ids))
+        result["second"] = int(first[encoded.second])
     tokens, meanings = _labels(model, encoded, pieces, settings)
     result |= {"labels": np.array(tokens), "meanings": np.array(meanings, str)}
     result |= {"places": np.array(shown.heads), **names.named(shown.heads)}
@@ -442,8 +445,11 @@ def _draw_plane(axes, r, i, stage):
         axes.scatter(*points[i, stage].T, s=3, **style)
     _draw_lines(axes, q, k, r["lines"][i], r["pattern"][i], colors="#555555", zorder=1)
     _draw_lines(axes, q, k, r["pairs"], r["pattern"][i], colors=RED, zorder=2)
+    second = r.get("second", len(q))
     for points, color, marker in ((q, draw.BLUE, "o"), (k, draw.ORANGE, "s")):
-        axes.plot(*points.T, marker, color=color, markersize=3.5, zorder=3)
+        style = {"color": color, "markersize": 3.5, "zorder": 3}
+        axes.plot(*points[:second].T, marker, **style)
+        axes.plot(*points[second:].T, marker, markerfacecolor="white", **style)
     axes.set_title(_plane_title(r, i, stage))
     axes.margins(0.08)
     axes.set_aspect("equal", adjustable="datalim")
@@ -489,6 +495,9 @@ def _samples(r):
     point = {"linestyle": "", "markersize": 4}
     yield line_sample("query", color=draw.BLUE, marker="o", **point)
     yield line_sample("key", color=draw.ORANGE, marker="s", **point)
+    if "second" in r:
+        hollow = {"color": draw.GREY, "marker": "o", "markerfacecolor": "white"}
+        yield line_sample("hollow: of the second text", **hollow, **point)
     yield line_sample(f"{pairs}, as wide as its attention", color="#555555", linewidth=1.5)
     if len(r["pairs"]):
         yield line_sample("pairs chosen", color=RED, linewidth=1.5)

@@ -189,6 +189,8 @@ def _pictures(model, text, plan):
     masked = [mask_tap.condition(plan.shown, name, plan.positions) for name in plan.meanings]
     result = {"mask": mask.mean(axis=0), "meanings": plan.meanings}
     result["pieces"] = corpus.labels(model, text.ids)
+    if text.second:
+        result["second"] = text.second
     result["unmasked"] = _attention(model, text, unmasked)
     result["effective"] = np.array([_attention(model, text, condition) for condition in masked])
     return result
@@ -399,6 +401,7 @@ def _maps(figure, r):
     grid = figure.subplots(2, columns, squeeze=False, sharex=True, sharey=True)
     for axes, (name, formula, values) in zip(grid.flat, panels):
         image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
+        draw.border(axes, r.get("second"), "xy")
         draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))  # meanings: names
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")

@@ -179,8 +179,7 @@ def plot(r):
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    if "second" in r:
-        draw.border(axes, r["second"], "y")
+    draw.border(axes, r.get("second"), "y")
     if "truth_probability" in r:
         axes.axvline(1.5, color="black", linewidth=1)
     figure.colorbar(image, ax=axes, fraction=0.04, label="probability")

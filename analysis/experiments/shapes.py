@@ -109,19 +109,20 @@ def shapes(
     text = _encode(model, sentence)
     tokens = text.ids
     trace = run_model(model, tokens, **text.options)
-    steps = _of_text(model, "", sentence, tokens) + _of_trace(model, trace, "")
+    steps = _of_text(model, "", sentence, text) + _of_trace(model, trace, "")
     return _result(model, tokens, trace, steps) | {"vectors": _fewest(trace, STREAM)}
 
 
 def _of_two(model, source, target):
     """The same of an encoder-decoder: the source's steps, then the target's."""
-    tokens = _encode(model.encoder, source).ids
+    given = _encode(model.encoder, source)
+    tokens = given.ids
     said = _said(model, source, tokens, target)
     text = target or model.tokenizer.decode(said.outputs)
     trace = run_model(model, said.inputs, source=tokens)
-    steps = _of_text(model.encoder, SOURCE, source, tokens)
+    steps = _of_text(model.encoder, SOURCE, source, given)
     steps += [*_of_trace(model.encoder, trace, SOURCE), _output(model.encoder, trace)]
-    steps += _of_text(model, TARGET, text, said.outputs, said.inputs)
+    steps += _of_text(model, TARGET, text, joined.of(said.outputs), said.inputs)
     steps += _of_trace(model, trace, TARGET)
     result = _result(model, said.outputs, trace, steps)
     result |= {"S": len(tokens), "source_layers": model.encoder.config.n_layers}
@@ -173,13 +174,13 @@ def _result(model, tokens, trace, steps):
     return result | _columns(steps)
 
 
-def _of_text(model, stack, sentence, tokens, inputs=None):
-    """The steps from a text to the ids whose rows the embedding gives; inputs: a decoder's."""
-    letter = "S" if stack == SOURCE else "T"
+def _of_text(model, stack, sentence, text, inputs=None):
+    """The steps from a sentence, as a Joined, to the rows of the embedding; inputs: a decoder's."""
+    letter, tokens = "S" if stack == SOURCE else "T", text.ids
     T, V = len(tokens), model.config.n_vocab
     what = "what is said" if stack == TARGET else "what was typed"
     steps = [("text", "characters", (sum(map(len, joined.parts(sentence))),), what)]
-    steps.append(("pieces", letter, (T,), _first_pieces(model, tokens)))
+    steps.append(("pieces", letter, (T,), _first_pieces(model, tokens, text.second)))
     steps.append(("ids", letter, (T,), " ".join(map(str, tokens[:SHOWN])) + " …"))
     if inputs is not None:
         steps.append(("shifted right", letter, (T,), _first_pieces(model, inputs)))
@@ -188,8 +189,10 @@ def _of_text(model, stack, sentence, tokens, inputs=None):
     return [Step(stack, name, BEFORE, *others) for name, *others in steps]
 
 
-def _first_pieces(model, tokens):
-    """The first few pieces as one text."""
+def _first_pieces(model, tokens, second=None):
+    """The first few pieces as one text; of a pair those of both, with a line between."""
+    if second is not None:
+        return " | ".join(_first_pieces(model, x) for x in (tokens[:second], tokens[second:]))
     return " ".join(draw.label(x) for x in model.tokenizer.pieces(tokens[:SHOWN])) + " …"
 
 

@@ -122,7 +122,7 @@ def page(model, name, runs, rows):
     tally = f'<p class="tally">{escape(published.tally(rows))}.</p>'
     body = f"<header><h1>{title}</h1>{about}</header>{note}{_list(runs)}{tally}"
     body += sections + glossary.section()
-    return report.document(name, f"{_contents(runs)}<main>{parts.minus(body)}</main>")
+    return report.document(name, f"{_contents(runs)}<main>{parts.typeset(body)}</main>")
 
 
 def _contents(runs):

@@ -3,6 +3,7 @@
 import re
 from html import escape
 
+from ..drawing import draw
 from ..machine.language import translated
 
 SIGNS = {
@@ -25,7 +26,8 @@ KINDS = {
     "measured": "none",
 }
 NOT_TEXT = r"(<(pre|code)\b.*?</\2>|<[^>]*>)"  # or code, whose numbers are to be copied
-MINUS = re.compile(rf"{NOT_TEXT}|(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)", re.DOTALL)
+MINUS = r"(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)"
+SIGNS_AND_SIDES = re.compile(f"{NOT_TEXT}|{MINUS}|({draw.RIGHT_TO_LEFT.pattern})", re.DOTALL)
 
 
 def mark(verdict, tip=""):
@@ -42,13 +44,15 @@ def sign(verdict):
     return f'<span class="sign {kind}" aria-hidden="true">{SIGNS[verdict]}</span>'
 
 
-def minus(html):
+def typeset(html):
     """HTML whose texts have a minus sign before numbers below 0; code and attributes stay.
 
-    >>> minus('<a href="#x-1">L0-L2: -0.5</a> <code>-1</code>')
+    Words from right to left keep their side of what stands beside them (`draw.sided`).
+
+    >>> typeset('<a href="#x-1">L0-L2: -0.5</a> <code>-1</code>')
     '<a href="#x-1">L0-L2: −0.5</a> <code>-1</code>'
     """
-    return MINUS.sub(lambda match: match[1] or "−", html)
+    return SIGNS_AND_SIDES.sub(lambda match: match[1] or draw.sided(match[3] or "−"), html)
 
 
 def fold(summary, content, kind=""):

@@ -110,7 +110,7 @@ def page(model, name, runs, rows, seconds, to_come=0, plan=None):
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
     to_come: how many experiments are at work still. plan: of a report that has a limit.
     """
-    body = parts.minus(content(model, name, runs, rows, seconds, to_come, plan))
+    body = parts.typeset(content(model, name, runs, rows, seconds, to_come, plan))
     return document(name, f"{overview.contents(runs)}<main>{body}</main>", to_come)
 
 

@@ -1,6 +1,9 @@
 """Figures as SVG: the same bytes each time, and text that is text."""
 
 import re
+import unicodedata
+
+import pytest
 
 from minitx.analysis.drawing import draw
 from minitx.analysis.machine import language
@@ -24,6 +27,24 @@ def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
 def test_labels_make_blanks_visible():
     assert [draw.label(piece) for piece in (" a", "\n", "", "b")] == ["␣a", "⏎", "∅", "b"]
     assert [draw.offset(t) for t in (-1, 0, 2)] == ["-1", "0", "+2"]
+
+
+@pytest.mark.parametrize("word", ["כלב", "البيت", " כלב קטן"])
+def test_words_from_right_to_left_are_kept_on_their_side_of_a_number(word):
+    """A number goes with the last letter before it (Unicode's UAX 9, W2 and N1): one from L."""
+
+    def before_number(text):
+        kinds = [unicodedata.bidirectional(letter) for letter in text.partition("0")[0]]
+        return next(kind for kind in reversed(kinds) if kind in ("L", "R", "AL"))
+
+    assert before_number(f"{word}  0.50") in ("R", "AL")
+    assert before_number(f"{draw.label(word)}  0.50") == "L"
+    assert draw.label(word).replace("\u200e", "") == word.replace(" ", "␣")
+    with draw.style():
+        figure = draw.figure(2, 2)
+        figure.text(0, 0.5, f"{draw.label(word)}  0.50")
+        assert f"\u200e{word.strip().replace(' ', '␣')}\u200e  0.50" in draw.svg(figure)
+    assert draw.sided("a b\u0301 1") == "a b\u0301 1"
 
 
 def test_pieces_with_dollars_are_no_formulas():

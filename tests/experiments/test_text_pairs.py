@@ -9,9 +9,11 @@ from scipy.special import log_softmax
 import minitx
 from minitx import analysis
 from minitx.analysis import __main__ as cli
+from minitx.analysis.drawing import draw
 from minitx.analysis.texts import joined
 
 PAIR = "The old man gave her a book.", "She thanked him."
+MASK = {"tiny-bert": "[MASK]", "tiny-roberta": "<mask>"}
 MODELS = "tiny-bert", "tiny-roberta", "tiny-gpt2"
 
 
@@ -70,8 +72,7 @@ def test_shapes_and_masks_and_attributions_are_of_the_pair(model):
     trace = minitx.run(model, text.ids, ("pattern", 0), **text.options)
     expected = trace["pattern", 0][0].mean(axis=0)
     assert np.allclose(shown, expected, atol=1e-7)
-    mask = {"tiny-bert": "[MASK]", "tiny-roberta": "<mask>"}
-    first = PAIR[0].replace("her", mask.get(model.tokenizer.folder.name, "her"))
+    first = PAIR[0].replace("her", MASK.get(model.tokenizer.folder.name, "her"))
     result = analysis.run("attribute", model, prompt=(first, PAIR[1])).arrays
     y = minitx.run(model, [(first, PAIR[1])], "logits")["logits"][0]
     asked = -1
@@ -79,6 +80,31 @@ def test_shapes_and_masks_and_attributions_are_of_the_pair(model):
         ids = joined.encoding(model, (first, PAIR[1])).ids
         asked = ids.tolist().index(minitx.circuits.measure.mask_id(model.tokenizer))
     assert result["logit"] == pytest.approx(y[asked].max(), abs=1e-4)
+
+
+def lines(axes):
+    """Where lines of a border's colour stand on the x axis."""
+    drawn = [line for line in axes.lines if line.get_color() == draw.ORANGE]
+    return [line.get_xdata()[0] for line in drawn if line.get_ydata() == [0, 1]]
+
+
+def test_figures_show_where_the_second_text_begins(model):
+    pair = ("She gave it.", PAIR[1])
+    second = joined.encoding(model, pair).second
+    how = {"documents": 4, "evaluations": 0, "positions": "kept"}
+    figure = analysis.run("mask-positions", model, sentence=pair, **how).figure()
+    assert [lines(axes) for axes in figure.axes[:3]] == 3 * [[second - 0.5]]
+    prompt = (pair[0].replace("it", MASK.get(model.tokenizer.folder.name, "it")), pair[1])
+    figure = analysis.run("attribute", model, prompt=prompt).figure()
+    of_prompt = joined.encoding(model, prompt)
+    assert [lines(axes) for axes in figure.axes if lines(axes)] == [[of_prompt.second - 0.5]]
+    pieces = analysis.run("shapes", model, sentence=pair).arrays["meanings"][1]
+    begins = draw.label(model.tokenizer.pieces(joined.encoding(model, pair).ids)[second])
+    assert pieces.split(" | ")[1].startswith(begins)
+    axes = analysis.run("joint-space", model, sentence=pair, head="L1H1").figure().axes
+    hollow = [x for part in axes for x in part.lines if x.get_markerfacecolor() == "white"]
+    n = len(joined.encoding(model, pair).ids) - second
+    assert [len(points.get_xdata()) for points in hollow] == 4 * [n]  # q and k, before and after
 
 
 def test_the_joint_space_is_of_the_pair_and_no_word_goes_over_the_border(model):

@@ -131,15 +131,15 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
         assert described[len(f"Figure: {question} ") :]  # what it answers
         shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
-            assert parts.minus(text) in shown
+            assert parts.typeset(text) in shown
         stated = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for number in stated["headline"].values():
-            assert parts.minus(number["means"]) in shown
-            assert parts.minus(number.get("null_means", "")) in shown
+            assert parts.typeset(number["means"]) in shown
+            assert parts.typeset(number.get("null_means", "")) in shown
             is_share = number["means"].startswith("share")
             value = section._times_100(number["value"]) if is_share else number["value"]
             values = value if isinstance(value, list) else [value]
-            assert all(parts.minus(wording.words(value)) in shown for value in values)
+            assert all(parts.typeset(wording.words(value)) in shown for value in values)
         for ending in (".svg", ".npz", ".json"):
             assert f"{name}{ending}" in page.all("href")
 
@@ -215,8 +215,17 @@ def test_numbers_below_zero_have_a_minus_sign_on_the_page(tmp_path, monkeypatch)
     assert "At −1, `--x −2`." in page.of("good")
     record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert record["experiments"]["good"]["answer"]["value"] == "-0.5 (L0-L2)"
-    assert parts.minus('<p id="a-1">1e-05, a-1</p><code>-1</code>') == (
+    assert parts.typeset('<p id="a-1">1e-05, a-1</p><code>-1</code>') == (
         '<p id="a-1">1e−05, a-1</p><code>-1</code>'
+    )
+
+
+def test_words_from_right_to_left_keep_their_side_on_the_page(tmp_path, monkeypatch):
+    plant(monkeypatch, good, answer=answers("no", "כלב 0.5"), published="`--x כלב 2`.")
+    _, page = write_report(tmp_path)
+    assert "\u200eכלב\u200e 0.5" in page.of("answers") and "`--x כלב 2`" not in page.text
+    assert parts.typeset('<p title="א 1">א ב 1</p><code>א 1</code>') == (
+        '<p title="א 1">\u200eא ב\u200e 1</p><code>א 1</code>'
     )
 
 
