@@ -14,6 +14,7 @@ import numpy as np
 from ..maths import joint
 from ..maths.factors import signs
 from ..measures import joint_fit
+from ..texts import joined as of_texts
 from . import patches
 
 STRONGEST = 5  # keys that are kept of each query
@@ -167,6 +168,8 @@ def _gathered(model, documents, settings, use, run, seed, what):
 
 def queries_of(document):
     """The ids whose queries a document has; of a picture the numbers of its patches."""
+    if isinstance(document, of_texts.Joined):
+        return document.ids
     return getattr(document, "patches", getattr(document, "inputs", document))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..texts import corpus, formats, words
+from ..texts import corpus, formats, joined, words
 from .records import Points
 
 USUAL = 200  # sentences
@@ -23,11 +23,13 @@ TITLE = 60  # characters
 # what is drawn, by what a document is
 ALL = {
     "sentence": "All {n} sentences are drawn.",
+    "pair": "All {n} pairs of sentences are drawn.",
     "picture": "All {n} pictures are drawn; points are their patches.",
 }
 REST = "scales, planes, flags of attention and nearness are of all."
 SOME = {
     "sentence": f"Of {{n}} sentences {{drawn}} are drawn, by seed {{seed}}; {REST}",
+    "pair": f"Of {{n}} pairs of sentences {{drawn}} are drawn, by seed {{seed}}; {REST}",
     "picture": f"Of {{n}} pictures {{drawn}} are drawn, by seed {{seed}}; {REST}",
 }
 
@@ -36,22 +38,42 @@ class Texts(NamedTuple):
     """The sentences of an atlas, as one of the stacks of a model reads them."""
 
     reader: Any
-    documents: list[np.ndarray]
+    documents: list  # of ids [T], or of a Joined for each pair
     noun: str = "sentence"
     source: str = "text"
     token: str = "tokens"
 
     def shown(self, numbers):
         """The tokens of the sentences with these numbers, and their titles."""
-        drawn = [self.documents[i] for i in numbers]
-        table = Words(self.reader, self.documents).table(drawn, Named({}, []))
+        documents = [joined.of(x).ids for x in self.documents]
+        drawn = [documents[i] for i in numbers]
+        table = Words(self.reader, documents).table(drawn, Named({}, []))
         return tokens_of(table), titles(self.reader, drawn)
 
 
 def texts(model, text, n, tokens=0):
-    """The Texts of a model: an encoder-decoder's are those of its encoder."""
+    """The Texts of a model: an encoder-decoder's are those of its encoder.
+
+    text: its column of labels, if one is named, has the second text of each pair.
+    """
     reader = model if model.encoder is None else model.encoder
-    return Texts(reader, sentences(reader, text, n, tokens))
+    if not formats.of(text).label:
+        return Texts(reader, sentences(reader, text, n, tokens))
+    documents = pairs(reader, text, n, tokens)
+    if reader is not model:  # whose decoder is given a source's ids
+        documents = [x.ids for x in documents]
+    return Texts(reader, documents, "pair")
+
+
+def pairs(model, text, n, tokens=0):
+    """The first n pairs of a table's rows, as `sentences` gives sentences: a list of Joined."""
+    longest = tokens or min(LONGEST, model.config.n_ctx)
+    rows = islice(formats.records(text), USUAL if n is None else n or None)
+    kept = [_pair(model, row).cut(longest) for row in rows]
+    if len(kept) < (n or 1):
+        wanted = f"wanted {n or 'at least 1'}"
+        raise ValueError(f"{formats.shown(text)} has {len(kept)} pairs; {wanted}")
+    return kept
 
 
 def sentences(model, text, n, tokens=0):
@@ -77,6 +99,14 @@ def sentences(model, text, n, tokens=0):
             f"wanted {n or 'at least 1'}"
         )
     return kept
+
+
+def _pair(model, row):
+    """A Record whose label is a second text, as a Joined; errors say where it stands."""
+    try:
+        return joined.encode(model, (row.text, row.label))
+    except ValueError as error:
+        raise ValueError(f"{row.where}: {error}") from None
 
 
 def bodies(model, text):

@@ -45,6 +45,8 @@ def declare(commands):
     about = f"{flags.TEXT}; of a model of pictures a folder of them, or sample (the model's own)"
     command.add_argument("--text", metavar="FILE", help=about)
     flags.of_column(command)
+    about = "column of such a file with the second text of each pair of sentences"
+    command.add_argument("--second", default="", metavar="NAME", help=about)
     about = "token ids in place of a text: a file with one sentence per line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
     for name, default, about in NUMBERS:
@@ -92,8 +94,10 @@ def pairs_of(arguments):
     if ids is not None and arguments.text is not None:
         raise ValueError(f"--text {arguments.text} and --ids {ids}: wanted one of them")
     text = ids or arguments.text
+    if arguments.second and (arguments.text is None or formats.is_literal(text)):
+        raise ValueError("--second names a column of the table that --text names; there is none")
     if text is not None:
-        text = formats.Text(text, ids is not None, column)
+        text = formats.Text(text, ids is not None, column, label=arguments.second)
     pairs = [(arguments.model, text)]
     if arguments.beside or arguments.beside_text:
         pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))

@@ -14,6 +14,7 @@ def declare(commands):
     command = flags.command(commands, "explore", run, about, "MODEL", "TEXT", epilog=UNCHANGED)
     flags.of_second(command)
     flags.of_column(command)
+    flags.of_split(command)
     about = "whole words: attention summed over a key's pieces, averaged over a query's"
     command.add_argument("--words", action="store_true", help=about)
     about = "output of an encoder-decoder for the source TEXT (its own greedy output)"
@@ -32,7 +33,7 @@ def run(arguments):
     start = time.monotonic()
     page = inputs.folder(arguments, "explore") / "explore.html"
     model, name = inputs.load(arguments.model), arguments.model
-    more = arguments.second, arguments.column
+    more = arguments.second, arguments.column, arguments.split
     text = shown(model, arguments.text, *more)
     target = arguments.target and inputs.text_of(arguments.target)
     beside = ()
@@ -47,13 +48,14 @@ def run(arguments):
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
 
-def shown(model, given, second=None, column=""):
+def shown(model, given, second=None, column="", split=False):
     """The text that is meant, or for a model of pictures the picture as it is named.
 
-    second: of a pair the other text. column: of a table that has the first text.
+    second: of a pair the other text. column: of a table that has the first text. split: whether
+    they are cut into words.
     """
     if model.config.picture is not None:
         return given if second is None else (given, second)
-    text = inputs.with_second(inputs.text_of(given, column=column), second)
+    text = inputs.with_second(inputs.text_of(given, column=column), second, split)
     inputs.point_out_separator(model.encoder or model, text)
     return text

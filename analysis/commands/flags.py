@@ -104,6 +104,12 @@ def of_column(command):
     command.add_argument("--column", default="", metavar="NAMES", help=about)
 
 
+def of_split(command, of="TEXT"):
+    """The flag that says that a text is cut into words."""
+    about = filled("{of} is words with blanks between: each is encoded alone", of=of)
+    command.add_argument("--split", action="store_true", help=about)
+
+
 def of_second(command, of="TEXT"):
     """The flag that names the second text of a pair."""
     about = filled("a second text, read together with {of} as a pair of sentences", of=of)

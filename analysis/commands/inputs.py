@@ -53,9 +53,11 @@ def place(name):
     return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
 
 
-def with_second(text, second):
-    """A text, or the pair of it and what --second stands for."""
-    return text if second is None else (text, text_of(second, "--second"))
+def with_second(text, second, split=False):
+    """A text, or the pair of it and what --second stands for; split: they are cut into words."""
+    texts = (text,) if second is None else (text, text_of(second, "--second"))
+    texts = tuple(map(joined.Words, texts)) if split else texts
+    return texts if len(texts) == 2 else texts[0]
 
 
 TYPED = (

@@ -22,6 +22,7 @@ def declare(commands):
     command.add_argument("--text", help=about)
     flags.of_second(command, of="--text")
     flags.of_column(command)
+    flags.of_split(command, of="a text of the page")
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     command.add_argument("--no-browser", action="store_true", help="open no browser")
@@ -47,5 +48,5 @@ def run(arguments):
     if arguments.text is not None:
         given = inputs.text_of(arguments.text, "--text", arguments.column)
         text = inputs.with_second(given, arguments.second)
-    kept = runs.Runs(models, attribution=arguments.attribution)
+    kept = runs.Runs(models, attribution=arguments.attribution, split=arguments.split)
     server.serve(kept, arguments.port, text, not arguments.no_browser)

@@ -24,8 +24,7 @@ def declare(commands):
     command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
     flags.of_second(command, of="TEXT, or with --source")
     flags.of_column(command)
-    about = "TEXT is words with blanks between: each is encoded alone, and has a class of its own"
-    command.add_argument("--words", action="store_true", help=about)
+    flags.of_split(command)
     about = "only these, joined by commas: q,k,pattern.L3 (all)"
     command.add_argument("--keep", metavar="POINTS", help=about)
     about = "what an encoder-decoder's encoder reads"
@@ -66,9 +65,9 @@ def reading(arguments, model, text):
     """What is run: a text or ids, the keywords of `run`, token types of a pair, words or None."""
     source = arguments.source and inputs.text_of(arguments.source)
     inputs.point_out_separator(model, text)
-    if arguments.words:
+    if arguments.split:
         if arguments.second is not None or model.encoder is not None:
-            raise ValueError("--words is for a single text, and for a model of a single stack")
+            raise ValueError("--split is for a single text, and for a model of a single stack")
         words = text.split()
         tokens, valid, types = model.encode([words], is_split_into_words=True)
         return tokens, {"valid": valid, "types": types}, None, words

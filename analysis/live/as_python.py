@@ -158,7 +158,9 @@ def _reading(given):
     if not given.is_pair:
         yield f"tokens = model.tokenizer.encode({texts})"
         if given.has_types:
-            yield f"types = model.encode([({texts})]).types  # token types"
+            cut = isinstance(given.text[0], joined.Words)
+            how = ", is_split_into_words=True" if cut else ""
+            yield f"types = model.encode([({texts})]{how}).types  # token types"
         if given.hidden:
             mask = losses.mask_token(given.model.tokenizer)
             yield f"tokens[{list(given.hidden)}] = {mask}  # the mask token"

@@ -96,7 +96,8 @@ def _code(model, requests, asked):
     yield from ("import minitx", "from minitx import circuits", "")
     yield f"model = minitx.load({requests[0].model!r})"
     for name, request in zip(("first", "second"), requests):
-        yield f"{name} = {reader}.encode([{request.pair!r}])"
+        cut = ", is_split_into_words=True" if request.split else ""
+        yield f"{name} = {reader}.encode([{request.pair!r}]{cut})"
         for place in request.hidden:
             yield f"{name}.tokens[0, {place}] = {mask_id(model.tokenizer)}  # the mask token"
     yield f"tokens = {asked.guesses}  # {' less '.join(_named(model, asked.guesses))}"

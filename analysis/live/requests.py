@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 from minitx.sampling import Sampling
 
+from ..texts import joined
 from . import validation
 from .changes import Changes
 
@@ -21,6 +22,7 @@ class RunRequest:
     model: str
     text: str
     second: str | None = None  # a text that is read together with the first, as a pair
+    split: bool = False  # texts are cut into words, by blanks
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     words: bool = False  # whole words instead of pieces
     hidden: tuple = ()  # places of tokens that a masked model does not see
@@ -66,7 +68,8 @@ class RunRequest:
     @property
     def pair(self):
         """The text, or both of a pair, as `explore.readable` takes it."""
-        return self.text if self.second is None else (self.text, self.second)
+        kind = joined.Words if self.split else str
+        return kind(self.text) if self.second is None else (kind(self.text), kind(self.second))
 
     @property
     def sampling(self):

@@ -6,6 +6,7 @@ JSON that a page reads.
 
 import json
 import time
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
 from ..texts import joined
 from . import as_python, guesses, validation
+from .requests import RunRequest
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
 KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
@@ -45,15 +47,16 @@ class Tokens(NamedTuple):
 class Runs:
     """The models of a page, and what was computed last."""
 
-    def __init__(self, models, kept=KEPT, attribution=False):
+    def __init__(self, models, kept=KEPT, attribution=False, split=False):
         """models: {name: Model}. kept: how many results of each kind.
 
-        attribution: what tokens and heads add to a guess, of runs that are not changed.
+        attribution: what tokens and heads add to a guess, of runs that are not changed. split:
+        texts are cut into words, by blanks.
         """
         if attribution:
             for model in models.values():
                 pushes.check(model)
-        self.models, self.attribution = models, attribution
+        self.models, self.attribution, self.split = models, attribution, split
         self.tokens = lru_cache(kept)(self._tokens)
         self.edits = lru_cache(kept)(self._edits)
         self.run = lru_cache(kept)(self._run)
@@ -65,6 +68,10 @@ class Runs:
     def names(self):
         """Names of the models, the first one that of the page's start."""
         return list(self.models)
+
+    def request(self, values):
+        """The RunRequest of what a page asks; ValueError for values of the wrong kind."""
+        return replace(RunRequest.of(values, self.names), split=self.split)
 
     def answer(self, request, check=lambda: None):
         """The JSON of {"runs", "live"}, as a page takes it.

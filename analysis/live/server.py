@@ -22,7 +22,7 @@ from ..texts import corpus, joined
 from . import atlases, guard, patching
 from .guard import Refused, failed
 from .registry import CHANGES
-from .requests import LONGEST, TEMPERATURES, RunRequest
+from .requests import LONGEST, TEMPERATURES
 from .turns import Busy, Superseded, Turns
 
 HOST = "127.0.0.1"
@@ -96,7 +96,7 @@ class Live:
 
     def run(self, values, check):
         """POST /api/run: {"runs", "live"}."""
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         return Response(self.runs.answer(request, check), media_type="application/json")
 
     def save(self, values, check):
@@ -104,18 +104,18 @@ class Live:
         view = values.pop("view", "")
         if not isinstance(view, str) or len(view) > VIEW:
             raise ValueError(f"view is {view!r:.80}; wanted at most {VIEW} letters")
-        return HTMLResponse(self.runs.save(RunRequest.of(values, self.runs.names), view))
+        return HTMLResponse(self.runs.save(self.runs.request(values), view))
 
     def code(self, values, check):
         """POST /api/code: {"code"}, which prints the number `shown`, and the guess at `place`."""
         shown, place = values.pop("shown", None), values.pop("place", None)
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         return _json({"code": self.runs.code(request, shown, place)})
 
     def following(self, values, check):
         """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""
         seed, token = values.pop("seed", secrets.randbits(32)), values.pop("token", None)
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         _whole("seed", seed, 2**53)
         if token is not None:
             _whole("token", token, self.runs.models[request.model].config.n_vocab)
@@ -124,25 +124,25 @@ class Live:
     def writers(self, values, check):
         """POST /api/writers: who wrote the guesses at `place` of the run `run`."""
         name, place = values.pop("run", "as is"), values.pop("place", 0)
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         _whole("place", place, LONGEST)
         return _json(self.runs.writers(request, name, place))
 
     def kinds(self, values, check):
         """POST /api/kinds: {part: kinds of the heads of `model`}."""
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         return _json(self.runs.kinds(request.model))
 
     def patch(self, values, check):
         """POST /api/patch: what patches from the text `other` and into it do."""
         other = values.pop("other", "")
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         return _json(patching.between(self.runs, request, other, check))
 
     def lengths(self, values, check):
         """POST /api/lengths: tokens of the text, and of the text `other` in its place."""
         other = values.pop("other", "")
-        request = RunRequest.of(values, self.runs.names)
+        request = self.runs.request(values)
         return _json(patching.lengths(self.runs, request, other))
 
 
@@ -181,7 +181,7 @@ def first_page(runs, text):
     Raises ValueError for a text of no use.
     """
     given = dict(zip(("text", "second"), joined.parts(text)))
-    answer = json.loads(runs.answer(RunRequest.of(given, runs.names)))
+    answer = json.loads(runs.answer(runs.request(given)))
     body = (explore.PAGE / BODY).read_text(encoding="utf-8")
     live = answer["live"] | {"server": facts(runs)}
     files = {"program": PROGRAM, "styles": STYLES, "body": body}

@@ -42,6 +42,7 @@ class Look(NamedTuple):
     outputs: Outputs | None = None  # None in cross-attention: the decoder has them
     # numbers of the first query and the first key of a second text; None: there is no second
     seconds: tuple = (None, None)
+    words: np.ndarray | None = None  # [T] number of each token's word, where words were given
 
     @property
     def is_cross(self):
@@ -65,7 +66,7 @@ def of_text(model, tokens, lens=True, **options):
     own = outputs.following(tokens) if model.config.causal else tokens
     X = _stacked(trace, stream)
     look = _look(model, model.layers, (tokens, tokens), _heads(trace), (X, X))
-    look = look._replace(seconds=(text.second, text.second))
+    look = look._replace(seconds=(text.second, text.second), words=text.words)
     return look._replace(outputs=outputs.of_trace(model, trace, own, lens=lens))
 
 

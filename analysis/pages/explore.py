@@ -163,8 +163,7 @@ def _readable(model, text):
         return of_pictures.tokens_of(model, text)
     for part in joined.parts(text):
         of_texts.valid(part, "the text")
-    n = len(model.tokenizer.encode(*joined.parts(text)))
-    n_own = len(model.tokenizer.encode(*joined.parts(text), special=False))
+    n, n_own = joined.pieces_of(model, text)
     if n_own < 2:
         raise ValueError(
             f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
@@ -231,9 +230,10 @@ def part(look, words=False):
     """What the page shows of one part of a model."""
     cfg = look.model.config
     of_query, of_keys = look.seconds
-    word, labels = _labelled(look.model, look.queries, words, of_query)
+    given = words if look.words is None or not words else look.words
+    word, labels = _labelled(look.model, look.queries, given, of_query)
     reader = look.model.encoder if look.is_cross else look.model
-    of_key, key_labels = _labelled(reader, look.keys, words, of_keys)
+    of_key, key_labels = _labelled(reader, look.keys, given, of_keys)
     arrays, facts, moved = measured(look, word, of_key)
     content = {"labels": _visible(labels)}
     if look.is_cross:
@@ -292,15 +292,16 @@ def _visible(labels):
 def _labelled(model, tokens, words=False, second=None):
     """The number of the word that each token belongs to [T], and the labels of the words.
 
-    Without `words` every token counts as a word of its own. second: where a second text begins.
+    words: whether there are words; else every token counts as one of its own; or their numbers [T].
+    second: where a second text begins.
     """
     if model.config.picture is not None:
         return np.arange(len(tokens)), names(model.config.picture)
     tokenizer = model.tokenizer
     pieces = tokenizer.pieces(tokens)
-    if not words:
+    if words is False:
         return np.arange(len(tokens)), pieces
-    word = of_words.numbers(tokens, tokenizer.decode, second)
+    word = of_words.numbers(tokens, tokenizer.decode, second) if words is True else words
     return word, of_words.names(tokens, word, tokenizer.decode, pieces)
 
 

@@ -1,11 +1,22 @@
 """Two texts that a model reads together, as a premise and a hypothesis: ids, types, and the border.
 
-A given text is a str, or a tuple of two of them. T tokens.
+A given text is a str, or a tuple of two of them; a Words is one that is cut into words. T tokens.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+
+
+class Words(str):
+    """A text that is cut into words already: what stands between its blanks, each encoded alone.
+
+    >>> print(repr(Words("New York")))
+    ['New', 'York']
+    """
+
+    def __repr__(self):
+        return repr(self.split())
 
 
 class Joined(NamedTuple):
@@ -14,6 +25,7 @@ class Joined(NamedTuple):
     ids: np.ndarray  # [T]
     types: np.ndarray | None = None  # [T] token types; None: those of a single text
     sequences: np.ndarray | None = None  # [T] 0, 1, special: -1; None: a single text
+    words: np.ndarray | None = None  # [T] number of each token's word; None: they are not given
 
     @property
     def second(self):
@@ -52,6 +64,8 @@ def encoding(model, text):
 
 def encode(model, text):
     """The ids [T] of a text, or of a pair the Joined; raises ValueError for a text of no tokens."""
+    if isinstance(parts(text)[0], Words):
+        return _of_words(model, parts(text))
     if isinstance(text, str):
         model.tokenizer.warn_of_unknown(text)
         return model.tokenizer.encode(text)
@@ -62,6 +76,27 @@ def encode(model, text):
         if number not in sequences:
             raise ValueError(f"text {number} of the pair, {part!r:.80}, has no tokens")
     return Joined(batch.tokens[0], types, sequences)
+
+
+def _of_words(model, texts):
+    """One or two Words as a Joined; a special token is a word of its own."""
+    lists, tokenizer = [text.split() for text in texts], model.tokenizer
+    given = lists[0] if len(lists) == 1 else tuple(lists)
+    tokens, _, types = model.encode([given], is_split_into_words=True)
+    numbers = [tokenizer.word_numbers(words) for words in lists]
+    is_pair = len(lists) == 2
+    sequences = tokenizer.sequences(*lists) if is_pair else np.minimum(numbers[0], 0)
+    begins = np.ones(len(sequences), bool)
+    for i, of_text in enumerate(numbers):
+        begins[sequences == i] = np.diff(of_text[of_text >= 0], prepend=-1) != 0
+    types = types[0] if is_pair and types is not None else None
+    return Joined(tokens[0], types, sequences if is_pair else None, begins.cumsum() - 1)
+
+
+def pieces_of(model, text):
+    """How many tokens a text, or a pair, has, and how many without special ones."""
+    given = [part.split() if isinstance(part, Words) else part for part in parts(text)]
+    return [len(model.tokenizer.encode(*given, special=special)) for special in (True, False)]
 
 
 def shown(text):

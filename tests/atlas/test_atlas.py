@@ -76,6 +76,30 @@ def test_points_are_those_of_a_plain_computation(variant, ids):
         np.testing.assert_allclose(weight, row[best], atol=1e-3)  # of float16: 5e-4
 
 
+ROWS = [("A man plays.", "He makes music."), ("The dog sleeps in it.", "An animal runs fast.")]
+
+
+def test_pairs_of_a_table_are_read_together(tmp_path):
+    """Norms of queries and the strongest weights are those of a pass with types 0 and 1."""
+    path, model = tmp_path / "pairs.csv", minitx.load("tiny-bert")
+    path.write_text("\n".join(["a,b", *map(",".join, ROWS)]))
+    text = formats.Text(str(path), column="a", label="b")
+    space = compute(model, text, How(sentences=2)).sides[0]
+    traces = [minitx.run(model, [pair], ["q", "pattern"]) for pair in ROWS]
+    q = np.concatenate([x["q", 1][0, 2] for x in traces])
+    np.testing.assert_allclose(space.norms["query"][1, 2], np.linalg.norm(q, axis=1), 1e-5)
+    largest = np.concatenate([x["pattern", 1][0, 2].max(axis=1) for x in traces])
+    np.testing.assert_allclose(space.strongest.weight[1, 2, :, 0], largest, atol=1e-3)
+    untyped = minitx.run(model, traces[0].tokens[0], [("q", 1)])["q", 1][0, 2]
+    assert abs(untyped - q[: len(untyped)]).max() > 0.01
+    path.write_text("a,b\nA man.,\n")
+    with pytest.raises(ValueError, match="pairs.csv, row 2: text 1 of the pair, '', has no tokens"):
+        compute(model, text)
+    with pytest.raises(ValueError, match="has 2 pairs; wanted 3"):
+        path.write_text("\n".join(["a,b", *map(",".join, ROWS)]))
+        compute(model, text, How(sentences=3))
+
+
 def test_what_is_near_is_counted_in_the_space_and_in_the_plane(monkeypatch, ids):
     monkeypatch.setattr(heads, "NEAREST", 2)
     model = tiny.load("bert-masked")

@@ -40,6 +40,7 @@ def test_two_texts_of_one_model_are_told_apart(tmp_path, capsys):
 WRONG = {
     "--sentences is -1; wanted 0 or more": ["--sentences", "-1"],
     "--text a.txt and --ids b.txt: wanted one of them": ["--text", "a.txt", "--ids", "b.txt"],
+    "--second names a column of the table that --text names; there is none": ["--second", "b"],
     "--projection 'pcb'; available: pca, tsne, tsne3, umap, umap3": ["--projection", "pcb"],
     "no text file 'nowhere.txt': wanted a file with one document": ["--text", "nowhere.txt"],
 }

@@ -43,7 +43,7 @@ def test_a_trace_of_words_has_a_class_for_each_word(capsys, tmp_path):
     folder = classifiers.write(tmp_path / "token", "token", ("noun", "verb", "other"))
     model = minitx.load(folder)
     words = WORDS[0]
-    assert cli.main(["trace", str(folder), " ".join(words), "--words", "--keep", "logits"]) == 0
+    assert cli.main(["trace", str(folder), " ".join(words), "--split", "--keep", "logits"]) == 0
     lines = [x for x in capsys.readouterr().out.splitlines() if re.match(r" +-?\d+\.\d{4}  ", x)]
     batch = model.encode([words], is_split_into_words=True)
     y = minitx.run(model, batch.tokens, "logits", types=batch.types)["logits"][0]
@@ -55,5 +55,5 @@ def test_a_trace_of_words_has_a_class_for_each_word(capsys, tmp_path):
 
 
 def test_words_are_of_a_single_text(capsys):
-    assert cli.main(["trace", "tiny-bert", "a b", "--words", "--second", "c"]) == 2
-    assert "--words is for a single text" in capsys.readouterr().err
+    assert cli.main(["trace", "tiny-bert", "a b", "--split", "--second", "c"]) == 2
+    assert "--split is for a single text" in capsys.readouterr().err

@@ -10,6 +10,8 @@ import minitx
 from minitx import analysis
 from minitx.analysis import __main__ as cli
 from minitx.analysis.drawing import draw
+from minitx.analysis.live import runs
+from minitx.analysis.pages import explore
 from minitx.analysis.texts import joined
 
 PAIR = "The old man gave her a book.", "She thanked him."
@@ -120,6 +122,44 @@ def test_the_joint_space_is_of_the_pair_and_no_word_goes_over_the_border(model):
     empty = np.zeros((len(pattern), 1))
     expected, _, _ = words.merged(pattern, empty, empty, number)
     assert np.allclose(result["pattern"][0], expected, atol=1e-6)
+
+
+WORDS = "The", "grandmother", "thanked", "him-self."
+
+
+def test_words_that_are_cut_already_are_read_alone_and_shown_whole(model):
+    """As is_split_into_words does; in the view of whole words each is the word that was given."""
+    text = joined.Words(" ".join(WORDS))
+    expected = model.encode([[*WORDS]], is_split_into_words=True).tokens[0]
+    read = joined.encoding(model, text)
+    assert read.ids.tolist() == expected.tolist() and read.types is None
+    own = model.tokenizer.word_numbers(WORDS)
+    assert len({*read.words.tolist()}) == 4 + (own < 0).sum() == read.words[-1] + 1
+    assert all(len({*read.words[own == i].tolist()}) == 1 for i in range(4))
+    [run] = explore.runs([(model, "it", text)], words=True)
+    labels = run["labels"][1:5] if own[0] < 0 else run["labels"]
+    assert [label.lower().replace("␣", "") for label in labels] == [x.lower() for x in WORDS]
+    pair = joined.Words("New-York is big"), joined.Words("He ran")
+    both = joined.encoding(model, pair)
+    lists = tuple(part.split() for part in pair)
+    assert both.ids.tolist() == model.encode([lists], is_split_into_words=True).tokens[0].tolist()
+    assert both.words[both.second] == both.words[both.second - 1] + 1
+    assert len({*both.words[both.sequences >= 0].tolist()}) == 5
+
+
+def test_the_live_page_reads_words_that_are_cut_already():
+    runs_of = runs.Runs({"tiny-bert": minitx.load("tiny-bert")}, split=True)
+    model = runs_of.models["tiny-bert"]
+    asked = runs_of.request({"text": " ".join(WORDS)})
+    expected = model.encode([[*WORDS]], is_split_into_words=True).tokens[0]
+    assert runs_of.tokens(asked).ids.tolist() == expected.tolist()
+    code = runs_of.code(asked)
+    assert f"tokens = model.tokenizer.encode({[*WORDS]})" in code
+    pair = runs_of.request({"text": "The dog", "second": "It ran"})
+    expected = (
+        f"types = model.encode([({['The', 'dog']}, {['It', 'ran']})], is_split_into_words=True)"
+    )
+    assert expected in runs_of.code(pair)
 
 
 def test_a_pair_is_typed_with_second(tmp_path, capsys):
