@@ -60,6 +60,21 @@ MODULES = (
     Module("N.layer.1.DenseReluDense.wo N.layer.2.DenseReluDense.wo", "post", "mlp_out"),
     Module("ln_f encoder.final_layer_norm decoder.final_layer_norm", None, "ln_final"),
 )
+# ALBERT's layers share the modules of a group: a name is the point of them all
+SHARED = "albert_layer_groups.0.albert_layers.0."
+MODULES += tuple(
+    Module(SHARED + end, before, after)
+    for end, before, after in (
+        ("attention.query", None, "q"),
+        ("attention.key", None, "k"),
+        ("attention.value", None, "v"),
+        ("attention.dense", "z", "attn_out"),
+        ("attention.LayerNorm", None, "ln1"),
+        ("ffn", None, "pre"),
+        ("ffn_output", "post", "mlp_out"),
+        ("full_layer_layer_norm", None, "ln2"),
+    )
+)
 LAYER = r"(?:layers?|block|h)\.(\d+)"  # N, with the name of the list before it
 
 # TransformerLens 4: a module -> the points that go in and come out, "-" where it has none. Its
@@ -200,6 +215,8 @@ def point_of(name: str) -> Key:
     ('q', 'resid_pre')
     >>> point_of("bert.encoder.layer.3.attention.self.query")
     ('q', 3)
+    >>> point_of("albert.encoder.albert_layer_groups.0.albert_layers.0.ffn")  # of every layer
+    'pre'
     """
     if name in LAST:
         return LAST[name], -1  # as lists count: of the last layer
@@ -226,7 +243,13 @@ def point_of(name: str) -> Key:
 
 
 def _check_has_point(name):
-    """Raises ValueError for a hook of TransformerLens whose value is no point here."""
+    """Raises ValueError for a hook of TransformerLens whose value is no point here.
+
+    For a module of ALBERT, too, that runs in some of its layers.
+    """
+    if "albert_layer_groups." in name and SHARED not in name:
+        group = "a group of layers that is not the only one: see `model.config.shared_layers`"
+        raise ValueError(f"{name!r:.80} names no point: it is a module of {group}")
     for end, what in LACKING.items():
         if name.endswith(end):
             hook = re.sub(r"blocks\.\d+\.", "blocks.N.", name).rpartition(".")[0]

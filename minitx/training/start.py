@@ -70,7 +70,7 @@ def start(settings, seed, dtype):
     config = from_hf(copy.deepcopy(settings))
     if config.model_type not in LAYOUTS:
         known = ", ".join(LAYOUTS)
-        text = f"a {config.model_type} cannot be trained from scratch here; wanted one of: {known}"
+        text = f"{config.model_type} cannot be trained from scratch here; wanted one of: {known}"
         raise ValueError(text)
     keep_freed_memory()
     architecture = LAYOUTS[config.model_type][0]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minitx
+from minitx.families import albert
 from minitx.names import point_of
 
 RECORD = json.loads(make_golden_names.FILE.read_text(encoding="utf-8"))["values"]
@@ -119,3 +120,26 @@ def test_how_many_names_have_a_point():
 def test_names_of_other_models_say_what_comes_closest(name, said):
     with pytest.raises(ValueError, match=f"'{name}' names no point: it is .*{said}"):
         point_of(name)
+
+
+OF_WEIGHTS = {
+    "W_Q": "q",
+    "W_K": "k",
+    "W_V": "v",
+    "W_O": "attn_out",
+    "ln1_w": "ln1",
+    "W_in": "pre",
+    "W_out": "mlp_out",
+    "ln2_w": "ln2",
+}
+
+
+@pytest.mark.parametrize("ours", OF_WEIGHTS)
+def test_a_module_of_albert_is_the_point_of_every_layer(ours):
+    """The point that its weights make, of all layers, since all of them run it."""
+    module = albert.LAYER[ours].names[0].removesuffix(".weight")
+    prefix = "albert.encoder.albert_layer_groups."
+    assert point_of(f"{prefix}0.albert_layers.0.{module}") == OF_WEIGHTS[ours]
+    for place in "1.albert_layers.0", "0.albert_layers.1":
+        with pytest.raises(ValueError, match="a module of a group of layers that is not the only"):
+            point_of(f"{prefix}{place}.{module}")

@@ -397,7 +397,7 @@ def test_stages_without_growth_are_one_training():
 
 
 WRONG = {
-    "a t5 cannot be trained from scratch here; wanted one of: bert": (
+    "t5 cannot be trained from scratch here; wanted one of: bert": (
         {"model_type": "t5"},
         TEXT,
         {},

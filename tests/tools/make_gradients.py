@@ -37,6 +37,7 @@ from minitx.parameters import is_tied_output, owners, parameters, with_arrays
 GOLDEN = Path(__file__).parents[1] / "golden"
 OUT = GOLDEN / "gradients"
 NO_LOSS = "bare", "choice", "question"
+LONGER = {"llama-dynamic": 11, "qwen2-longrope": 15}  # tokens: other angles than in training
 VARIANTS = [
     "bert-masked",
     "bert-sequence",
@@ -64,6 +65,7 @@ VARIANTS = [
     "bloom-three",
     "modernbert-masked",
     "modernbert-sequence",
+    *LONGER,
     *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
     *(row[0] for row in make_golden_distances.VARIANTS if not row[0].endswith(NO_LOSS)),
     *(row[0] for row in make_golden_recent.VARIANTS if not row[0].endswith(NO_LOSS)),
@@ -214,9 +216,9 @@ KERNELS = {
 DISTANCES = {"linear": linear, "by_distance": by_distance, "heads_by_rows": heads_by_rows}
 
 
-def inputs(model, rng):
-    """Two texts, one padded, and random targets of which some are left out."""
-    B, T, S = 2, 6, 5
+def inputs(model, rng, T=6):
+    """Two texts of T tokens, one padded, and random targets of which some are left out."""
+    B, S = 2, 5
     given = {"tokens": words(model, (B, T), rng)}
     given["valid"] = np.arange(T) < np.array([[T], [T - 2]])
     if model.config.causal and is_pooled(model.config.task_head):
@@ -362,7 +364,8 @@ def make(variant):
     """One file, after both ways agreed."""
     folder = GOLDEN / variant
     model = minitx.load(folder, "float64")
-    given, targets = inputs(model, np.random.default_rng(len(variant)))
+    T = LONGER.get(variant, 6)
+    given, targets = inputs(model, np.random.default_rng(len(variant)), T)
     gradients, loss = of_twin(model, given, targets)
     library, library_loss = of_library(folder, given, targets)
     largest = max(abs(x).max() for x in gradients.values())
