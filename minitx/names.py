@@ -27,7 +27,7 @@ class Module(NamedTuple):
     after: str  # the point that comes out
 
 
-MODULES = (
+MODULES: tuple[Module, ...] = (
     Module("word_embeddings wte embed_tokens", None, "embed"),
     Module("position_embeddings wpe embed_positions", None, "pos_embed"),
     Module("token_type_embeddings", None, "type_embed"),
@@ -62,19 +62,18 @@ MODULES = (
 )
 # ALBERT's layers share the modules of a group: a name is the point of them all
 SHARED = "albert_layer_groups.0.albert_layers.0."
-MODULES += tuple(
-    Module(SHARED + end, before, after)
-    for end, before, after in (
-        ("attention.query", None, "q"),
-        ("attention.key", None, "k"),
-        ("attention.value", None, "v"),
-        ("attention.dense", "z", "attn_out"),
-        ("attention.LayerNorm", None, "ln1"),
-        ("ffn", None, "pre"),
-        ("ffn_output", "post", "mlp_out"),
-        ("full_layer_layer_norm", None, "ln2"),
-    )
-)
+OF_ALBERT = {
+    "attention.query": "q",
+    "attention.key": "k",
+    "attention.value": "v",
+    "attention.dense": "attn_out",
+    "attention.LayerNorm": "ln1",
+    "ffn": "pre",
+    "ffn_output": "mlp_out",
+    "full_layer_layer_norm": "ln2",
+}
+INTO = {"attn_out": "z", "mlp_out": "post"}
+MODULES += tuple(Module(SHARED + x, INTO.get(point), point) for x, point in OF_ALBERT.items())
 LAYER = r"(?:layers?|block|h)\.(\d+)"  # N, with the name of the list before it
 
 # TransformerLens 4: a module -> the points that go in and come out, "-" where it has none. Its

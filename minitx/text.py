@@ -28,6 +28,13 @@ FILES = {  # that a tokenizer may be made of
 }
 
 
+ALONE = {  # not read: whose pieces they are
+    "spm.model": "a DeBERTa v2",
+    "sentencepiece.bpe.model": "an XLM-RoBERTa or CamemBERT",
+    "tokenizer.model": "a Llama, Mistral or Gemma",
+}
+
+
 class UnknownWarning(UserWarning):
     """Words of a text that a vocabulary does not have: one token stands for all of them."""
 
@@ -347,11 +354,17 @@ def _load(folder, model_type, target):
 
 def _no_tokenizer(folder):
     """The error for a folder without tokenizer."""
-    if (folder / "spm.model").is_file():
-        text = f"{folder} has spm.model, the pieces of a DeBERTa v2, which is not read alone"
-        return FileNotFoundError(
-            f"{text}; wanted the tokenizer.json that the reference library saves"
-        )
+    for path in folder.iterdir():
+        if path.name in FILES and (path.is_dir() or not path.exists()):
+            what = f"a link to {path.readlink()}" if path.is_symlink() else "a folder"
+            return FileNotFoundError(f"{path} is no file but {what}: get it again")
+    for name, whose in ALONE.items():
+        if (folder / name).is_file():
+            check_content(folder / name)
+            text = f"{folder} has {name}, the pieces of {whose}, which is not read alone"
+            return FileNotFoundError(
+                f"{text}; wanted the tokenizer.json that the reference library saves"
+            )
     if (folder / "preprocessor_config.json").is_file():
         text = f"{folder} has no tokenizer: its model reads pictures, not texts"
         return FileNotFoundError(f"{text}; give model.encode(images=…) a path or an array")
@@ -408,7 +421,7 @@ def _wordpiece(tokenizers, folder, settings, model_type):
 def _has_capitals(path):
     """Whether a BERT's vocabulary has capitals: then it reads them, where no setting says so.
 
-    Raises ValueError for a file that is not UTF-8, or that has a byte order mark before [PAD].
+    Raises ValueError for a file that is not UTF-8.
     """
     try:
         vocab = path.read_text(encoding="utf-8")
@@ -416,7 +429,4 @@ def _has_capitals(path):
         raise ValueError(
             f"{path} is not valid UTF-8: byte {error.start} ({error.reason})"
         ) from None
-    if vocab.startswith("\ufeff"):
-        text = f"{path} begins with a byte order mark, which would be part of its first token"
-        raise ValueError(f"{text}; save it as UTF-8 without one")
     return any(piece != piece.lower() for piece in vocab.split("\n") if not piece.startswith("["))

@@ -27,6 +27,9 @@ BEGINNINGS = (  # first bytes, in lower case: what the file is, and what to do
     (b"pk\3\4", "a zip archive, as torch.save writes pickles", "convert it to safetensors"),
     (b"gguf", "a GGUF file", "convert it to safetensors"),
     (b"\x1f\x8b", "compressed with gzip", "unpack it"),
+    (b"\xef\xbb\xbf", "a text with a byte order mark", "save it as UTF-8 without one"),
+    (b"\xff\xfe", "UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "UTF-16", "save it as UTF-8"),
 )
 
 
@@ -34,6 +37,8 @@ def check_content(path):
     """Raise ValueError for a file that holds something else, such as a Git LFS pointer."""
     with open(path, "rb") as file:
         begin = file.read(64).lstrip().lower()
+    if not begin:
+        raise ValueError(f"{path} is empty: get the file again")
     for first, what, advice in BEGINNINGS:
         if begin.startswith(first):
             raise ValueError(f"{path} is {what}: {advice}")

@@ -131,7 +131,7 @@ def test_deberta_has_the_ends_of_its_own_vocabulary(tmp_path):
     pair = t.encode("Hello", "the").tolist()
     assert pair.count(2) == 3 and pair[0] == 1
     (tmp_path / "v2").mkdir()
-    (tmp_path / "v2" / "spm.model").write_bytes(b"")
+    (tmp_path / "v2" / "spm.model").write_bytes(b"x")
     with pytest.raises(FileNotFoundError, match="has spm.model, the pieces of a DeBERTa v2, which"):
         Tokenizer(tmp_path / "v2", "deberta-v2").encode("Hello")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import tokenizer_folders
+from folder_states import POINTER
 from tokenizer_folders import FOLDERS, PAIR, TEXTS, WORDS
 
 from minitx.text import Tokenizer
@@ -16,7 +17,7 @@ IDS = json.loads(GOLDEN.read_text(encoding="utf-8"))
 REFUSED = {  # the library gives other ids than these folders say, or drops a token
     "added-elsewhere": r"adds '\[NEW\]' as 7, but its id here is \d+; fix added_tokens_decoder",
     "metaspace-json no-prefix": "add_prefix_space is off in .*XLMRobertaTokenizer",
-    "mark": "vocab.txt begins with a byte order mark",
+    "mark": "vocab.txt is a text with a byte order mark: save it as UTF-8 without one",
 }
 
 
@@ -89,6 +90,50 @@ def test_settings_of_a_wrong_kind_are_named(tmp_path, file, content, message):
     (folder / file).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         Tokenizer(folder, "bert").encode("the tide")
+
+
+def linked(path):
+    path.symlink_to("../../blobs/0123")
+
+
+WHAT_IT_IS = [  # a file, how it is written, what is said of it
+    ("tokenizer.json", lambda path: path.write_bytes(b" \n"), "tokenizer.json is empty: get"),
+    ("tokenizer.json", lambda path: path.write_text("{}", "utf-16"), "tokenizer.json is UTF-16: s"),
+    ("tokenizer.json", lambda path: path.write_text("{}", "utf-8-sig"), "with a byte order mark"),
+    ("tokenizer.json", linked, "is no file but a link to ../../blobs/0123: get it again"),
+    ("vocab.txt", lambda path: path.mkdir(), "vocab.txt is no file but a folder: get it again"),
+    ("vocab.txt", lambda path: path.write_bytes(b""), "vocab.txt is empty: get the file again"),
+    (
+        "spm.model",
+        lambda path: path.write_bytes(b"\x0a."),
+        "the pieces of a DeBERTa v2, which is no",
+    ),
+    (
+        "tokenizer.model",
+        lambda path: path.write_text("IQ== 0"),
+        "the pieces of a Llama, Mistral or",
+    ),
+    ("sentencepiece.bpe.model", lambda path: path.write_text("x"), "pieces of an XLM-RoBERTa or"),
+    (
+        "tokenizer.model",
+        lambda path: path.write_bytes(POINTER),
+        "tokenizer.model is a Git LFS poin",
+    ),
+]
+
+
+@pytest.mark.parametrize("file,write,message", WHAT_IT_IS, ids=range(len(WHAT_IT_IS)))
+def test_a_file_that_is_no_tokenizer_is_named_with_what_it_is(tmp_path, file, write, message):
+    write(tmp_path / file)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        Tokenizer(tmp_path, "bert").encode("the tide")
+
+
+def test_an_empty_merges_txt_does_not_cut_words_into_letters(tmp_path):
+    (tmp_path / "vocab.json").write_text('{"t": 0, "h": 1, "e": 2, "the": 3}', encoding="utf-8")
+    (tmp_path / "merges.txt").write_text("\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="merges.txt is empty: get the file again"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(

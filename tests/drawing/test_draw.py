@@ -42,7 +42,7 @@ def test_words_from_right_to_left_are_kept_on_their_side_of_a_number(word):
     assert draw.label(word).replace("\u200e", "") == word.replace(" ", "␣")
     with draw.style():
         figure = draw.figure(2, 2)
-        figure.text(0, 0.5, f"{draw.label(word)}  0.50")
+        figure.subplots().set_title(f"{draw.label(word)}  0.50")
         assert f"\u200e{word.strip().replace(' ', '␣')}\u200e  0.50" in draw.svg(figure)
     assert draw.sided("a b\u0301 1") == "a b\u0301 1"
 

@@ -131,11 +131,11 @@ def test_words_that_are_cut_already_are_read_alone_and_shown_whole(model):
     """As is_split_into_words does; in the view of whole words each is the word that was given."""
     text = joined.Words(" ".join(WORDS))
     expected = model.encode([[*WORDS]], is_split_into_words=True).tokens[0]
-    read = joined.encoding(model, text)
-    assert read.ids.tolist() == expected.tolist() and read.types is None
+    cut = joined.encoding(model, text)
+    assert cut.ids.tolist() == expected.tolist() and cut.types is None
     own = model.tokenizer.word_numbers(WORDS)
-    assert len({*read.words.tolist()}) == 4 + (own < 0).sum() == read.words[-1] + 1
-    assert all(len({*read.words[own == i].tolist()}) == 1 for i in range(4))
+    assert len({*cut.words.tolist()}) == 4 + (own < 0).sum() == cut.words[-1] + 1
+    assert all(len({*cut.words[own == i].tolist()}) == 1 for i in range(4))
     [run] = explore.runs([(model, "it", text)], words=True)
     labels = run["labels"][1:5] if own[0] < 0 else run["labels"]
     assert [label.lower().replace("␣", "") for label in labels] == [x.lower() for x in WORDS]

@@ -215,7 +215,9 @@ SAY = [
     State("weights are torch's zip", put(model__safetensors=b"PK\3\4" + b"0" * 99), "zip archive"),
     State("weights are a renamed GGUF", put(model__safetensors=b"GGUF" + b"0" * 99), "GGUF file"),
     State("weights are gzipped", put(model__safetensors=b"\x1f\x8b" + b"0" * 99), "gzip: unpack"),
-    State("weights are empty", put(model__safetensors=b""), r"\(0 bytes\) is cut off"),
+    State(
+        "weights are empty", put(model__safetensors=b""), "model.safetensors is empty: get the file"
+    ),
     State(
         "LoRA",
         without_config(adapter_config__json=LORA, adapter_model__safetensors=b""),
