@@ -135,7 +135,7 @@ def page(model, name, text, scanned, attributed):
         f"<title>minitx: {escape(name)}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{report.STYLE}body {{ display: block }}</style></head>"
-        f"<body><main>{parts.minus(body)}</main></body></html>\n"
+        f"<body><main>{parts.typeset(body)}</main></body></html>\n"
     )
 
 
