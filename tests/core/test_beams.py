@@ -360,6 +360,7 @@ CHOSEN = json.loads((GENERATED / "settings.json").read_text())
 def test_with_any_settings_tokens_are_the_reference_librarys(name, tmp_path):
     """60 random texts, settings of a folder and arguments each, samples among them."""
     changed, own = 0, [case for case in CHOSEN if case["model"] == name]
+    plain = minitx.load(GENERATED / name, dtype=np.float64)
     for i, case in enumerate(own):
         folder = shutil.copytree(GENERATED / name, tmp_path / str(i))
         place_settings(folder, case["folder"], case["in_config"])
@@ -370,7 +371,6 @@ def test_with_any_settings_tokens_are_the_reference_librarys(name, tmp_path):
             given, start = {"prompt": text, "stop": stop}, len(text)
         new = minitx.generate(model, n=N, **given, **case["how"])[start:].tolist()
         assert new == case["new"], case
-        plain = minitx.load(GENERATED / name, dtype=np.float64)
         changed += minitx.generate(plain, n=N, **given)[start:].tolist() != case["new"]
     assert len(own) == 60 and changed >= 40
 

@@ -571,9 +571,8 @@ def test_a_text_that_no_row_of_this_model_needs_is_said(texts, tmp_path, capsys,
 
 
 @pytest.mark.usefixtures("empty_figures")
-@pytest.mark.usefixtures("empty_figures")
 def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
-    options = ["--documents", "6", "--tokens", "128", "--out", str(tmp_path)]
+    options = ["--documents", "4", "--tokens", "64", "--out", str(tmp_path)]
     assert cli.main(["published", "tiny-roberta", *options]) == 0
     rows = json.loads((tmp_path / "published.json").read_text(encoding="utf-8"))
     assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
