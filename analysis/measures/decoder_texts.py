@@ -53,7 +53,8 @@ def _ids(model, given):
     tokens = model.tokenizer.encode(given) if isinstance(given, str) else np.asarray(given)
     n = model.config.n_ctx
     if len(tokens) > n:
-        raise ValueError(f"{given!r} has {len(tokens)} tokens; this model reads at most {n}")
+        what = f"{given!r:.80}" if isinstance(given, str) else "a text of token ids"
+        raise ValueError(f"{what} has {len(tokens)} tokens; this model reads at most {n}")
     return tokens
 
 
