@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from ..contract import own_texts
-from ..pages import explore
+from ..pages import assets, explore
 from ..texts import corpus, joined
 from . import atlases, guard, patching
 from .guard import Refused, failed
@@ -182,7 +182,7 @@ def first_page(runs, text):
     """
     given = dict(zip(("text", "second"), joined.parts(text)))
     answer = json.loads(runs.answer(runs.request(given)))
-    body = (explore.PAGE / BODY).read_text(encoding="utf-8")
+    body = assets.text(BODY)
     live = answer["live"] | {"server": facts(runs)}
     files = {"program": PROGRAM, "styles": STYLES, "body": body}
     return explore.page(*answer["runs"], live=live, policy=guard.CONNECT, **files)

@@ -17,7 +17,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine import files, language
 from ..machine.language import filled, translated
-from . import explore, tokens
+from . import assets, explore, tokens
 from .packing import TINY
 
 STEPS = 4095  # of a coordinate, between the least and the greatest of its head
@@ -33,6 +33,7 @@ PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D"} | {
 ASSETS = {"d3": "d3.min.js", "three": "three.min.js"}
 PROGRAM = (
     "language.js",
+    "dom.js",
     "colours.js",
     "atlas-data.js",
     "atlas-colours.js",
@@ -59,30 +60,27 @@ def page(atlas):
     arrays = {}
     runs = [described(each, f"{n}", arrays) for n, each in enumerate(atlases)]
     projections = {name: translated(title) for name, title in PROJECTIONS.items()}
-    parts = {name: _asset(file) for name, file in ASSETS.items()}
+    parts = {name: assets.text(file) for name, file in ASSETS.items()}
     names = translated(" and ").join(draw.printable(a.name) for a in atlases)
     parts["title"] = escape(filled("Atlas of {names}", names=names))
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
-    parts["style"] = "\n".join([tokens.css(), *map(_asset, STYLES)])
+    parts["style"] = "\n".join([tokens.css(), *map(assets.text, STYLES)])
     parts["data"] = explore.as_script({"runs": runs, "projections": projections})
     parts["language"] = language.current()
-    parts["licences"] = escape(_asset("LICENCES.txt") + "\n" + _asset("three.licence.txt"))
-    programs = tokens.script(), *map(_asset, PROGRAM)
+    parts["licences"] = escape(
+        assets.text("LICENCES.txt") + "\n" + assets.text("three.licence.txt")
+    )
+    programs = tokens.script(), *assets.scripts(*PROGRAM)
     parts["program"] = "\n".join(f"<script>{text}</script>" for text in programs)
     parts["translations"] = explore.as_script(explore.translations(parts["program"]))
     parts["arrays"] = "\n".join(_holder(name, text) for name, text in arrays.items())
-    template = language.in_html(_asset("atlas.html"))
+    template = language.in_html(assets.text("atlas.html"))
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
 
 
 def _holder(name, text):
     """An element that the page's program opens when it needs it."""
     return f'<script type="text/plain" id="{name}">{text}</script>'
-
-
-def _asset(file):
-    """The text of a file of the folder page/."""
-    return (explore.PAGE / file).read_text(encoding="utf-8")
 
 
 # what is packed of a space

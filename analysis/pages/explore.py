@@ -29,10 +29,9 @@ from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
 from ..texts import joined
 from ..texts import words as of_words
-from . import attention, of_pictures, pushes, tokens, writers
+from . import assets, attention, of_pictures, pushes, tokens, writers
 from .packing import TINY, pack
 
-PAGE = Path(__file__).parent / "page"
 MOST = 512  # tokens: more can be shown by scrolling, but not looked through
 MOST_WEIGHTS = 8_000_000  # of all heads: 22 MB of page, 235 tokens on 12 x 12 heads
 # columns of Q = X U_Q and K = X U_K that are shown, the heaviest
@@ -482,6 +481,7 @@ ASSETS = {  # gap in explore.html: the file that fills it as it stands
 # the page's program, in the order in which it is read
 PROGRAM = (
     "language.js",
+    "dom.js",
     "data.js",
     "align.js",
     "colours.js",
@@ -510,6 +510,7 @@ PROGRAM = (
     "views.js",
     "address.js",
     "explore.js",
+    "start.js",
 )
 STYLES = ("explore.css",)
 # nothing is loaded, and nothing leaves the page
@@ -531,19 +532,19 @@ def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None,
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
     content["says"] = says
     rules = (POLICY | (policy or {})).items()
-    programs = tokens.script(), *map(_asset, (*PROGRAM, *program))
+    programs = tokens.script(), *assets.scripts(*PROGRAM, *program)
     scripts = [f"<script>{text}</script>" for text in programs]
-    parts = {name: _asset(file) for name, file in ASSETS.items()}
+    parts = {name: assets.text(file) for name, file in ASSETS.items()}
     parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
-    parts["style"] = "\n".join([tokens.css(), *map(_asset, (*STYLES, *styles))])
+    parts["style"] = "\n".join([tokens.css(), *map(assets.text, (*STYLES, *styles))])
     parts["language"] = language.current()
     parts["body"] = language.in_html(body)
     parts["translations"] = as_script(translations("".join(scripts)))
     parts["data"] = as_script(content)
-    parts["licences"] = escape(_asset("LICENCES.txt"))
+    parts["licences"] = escape(assets.text("LICENCES.txt"))
     parts["program"] = "\n".join(scripts)
-    template = language.in_html(_asset("explore.html"))
+    template = language.in_html(assets.text("explore.html"))
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
 
 
@@ -561,8 +562,3 @@ def translations(program):
 def as_script(value):
     """JSON that cannot end the script element in which it stands."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
-
-
-def _asset(file):
-    """The text of a file of the folder page/."""
-    return (PAGE / file).read_text(encoding="utf-8")

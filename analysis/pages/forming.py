@@ -11,7 +11,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine import files, language
 from ..maths import profiles
-from . import explore, tokens
+from . import assets, explore, tokens
 
 STYLE, PROGRAM = "forming.css", ("language.js", "forming.js")
 DIGITS = 4  # that are kept of a number
@@ -28,7 +28,8 @@ def page(name, results, said):
     >>> "<script" in page("a training", results, ["It learns."])
     True
     """
-    parts = {"style": tokens.css() + _asset(STYLE), "program": "\n".join(map(_asset, PROGRAM))}
+    parts = {"style": tokens.css() + assets.text(STYLE)}
+    parts["program"] = "\n".join(assets.scripts(*PROGRAM))
     title = language.filled("How positions form: {name}", name=name)
     parts["title"] = escape(draw.printable(title))
     parts["language"] = language.current()
@@ -36,9 +37,8 @@ def page(name, results, said):
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
     parts["said"] = "\n".join(f"<p>{escape(draw.printable(text))}</p>" for text in said)
     parts["data"] = explore.as_script(frames(results))
-    return re.sub(
-        r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], language.in_html(_asset("forming.html"))
-    )
+    template = language.in_html(assets.text("forming.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
 
 
 def frames(results):
@@ -55,8 +55,3 @@ def rounded(x):
     if x.dtype.kind in "iu":
         return x.tolist()
     return np.vectorize(lambda value: float(f"{value:.{DIGITS}g}"))(x).tolist()
-
-
-def _asset(file):
-    """The text of a file of the folder page/."""
-    return (explore.PAGE / file).read_text(encoding="utf-8")

@@ -11,7 +11,6 @@ import hashlib
 import sys
 import time
 from html import escape
-from pathlib import Path
 
 from minitx import weights
 
@@ -20,12 +19,11 @@ from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
 from ..machine.progress import duration
 from ..running import budget, many, settings, single
-from . import glossary, overview, parts, published, sketch, story, themes, tokens, verdicts
+from . import assets, glossary, overview, parts, published, sketch, story, themes, tokens, verdicts
 from .section import section
 
 EVERY = 2  # seconds at least between two pages of a report that is not done
-PAGE = Path(__file__).parent / "page"
-STYLE, PROGRAM = ((PAGE / f"report.{end}").read_text(encoding="utf-8") for end in ("css", "js"))
+STYLE, (PROGRAM,) = assets.text("report.css"), assets.scripts("report.js")
 STYLE = tokens.css() + STYLE
 # results that several experiments have, each of its own documents and hidden tokens, in nats
 UNCHANGED = "predict remove-positions scale-positions inject-positions shift projections notch dial"

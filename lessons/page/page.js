@@ -1,6 +1,5 @@
 // What the theme leaves to readers by keyboard or by ear: boxes that scroll take the focus, side
 // columns have names.
-"use strict";
 
 for (const box of document.querySelectorAll(
   "article :is(pre, .cell_output:has(img, svg), .cell_output table, math[display=block])",

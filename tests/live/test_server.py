@@ -28,7 +28,7 @@ from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.requests import LONGEST, RunRequest
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.maths import masks, profiles
-from minitx.analysis.pages import explore
+from minitx.analysis.pages import assets, explore
 from minitx.sampling import Sampling
 
 PORT = 8642
@@ -88,7 +88,7 @@ def test_the_page_draws_its_controls_from_the_records(runs):
     """A label stands once, beside what the change does; each kind of control has its function."""
     facts = {change["name"]: change for change in server.facts(runs)["changes"]}
     assert [*facts] == [*CHANGES]
-    page = (explore.PAGE / "live.js").read_text(encoding="utf-8")
+    page = assets.text("live.js")
     drawn = re.search(r"const DRAW = {(.*?)}", page).group(1).split(", ")
     assert {change["kind"] for change in facts.values()} == {*drawn}
     choices = facts["positions"]["options"]

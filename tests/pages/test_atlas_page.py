@@ -13,7 +13,7 @@ import inert
 import numpy as np
 import pytest
 
-from minitx.analysis.pages import atlas, explore
+from minitx.analysis.pages import assets, atlas, explore
 
 
 class Scripts(HTMLParser):
@@ -71,9 +71,8 @@ def test_nothing_outside_the_page_is_named_or_allowed(scripts):
         for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
             assert (attributes.get(name) or "data:").startswith("data:"), (tag, attributes)
     libraries, own = scripts.programs[:2], "".join(scripts.programs[2:])
-    assert libraries == [(explore.PAGE / f).read_text("utf-8") for f in atlas.ASSETS.values()]
-    for file in atlas.PROGRAM:
-        assert (explore.PAGE / file).read_text(encoding="utf-8") in own
+    assert libraries == [*map(assets.text, atlas.ASSETS.values())]
+    assert all(script in own for script in assets.scripts(*atlas.PROGRAM))
     network = r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage"
     compiled = r"\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write"
     assert not re.search(f"{network}|{compiled}", own)
@@ -81,7 +80,7 @@ def test_nothing_outside_the_page_is_named_or_allowed(scripts):
 
 def test_the_library_and_what_its_licence_asks_for():
     """Its bytes are compared with SOURCES.md in test_explore.py; it compiles no strings."""
-    program = (explore.PAGE / "three.min.js").read_text(encoding="utf-8")
+    program = assets.text("three.min.js")
     assert not re.search(r"new Function|\bFunction\(|\beval\(", program)
     page = atlas.page(atlases.atlas(2, 3, 1, 1))
     for holder in ("three.js authors", "Mike Bostock"):

@@ -26,7 +26,7 @@ from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
 from minitx.analysis.measures import inputs
-from minitx.analysis.pages import attention, explore, packing
+from minitx.analysis.pages import assets, attention, explore, packing
 from minitx.weights import shapes
 
 SENTENCE = "The brown capybara is sleeping now."
@@ -90,18 +90,17 @@ def test_nothing_outside_the_page_is_named_or_allowed(seen):
         for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
             assert attributes.get(name, "data:").startswith("data:"), (tag, attributes)
     program = "".join(text for _, _, text in html.all("script")[3:])
-    for file in explore.PROGRAM:
-        assert (explore.PAGE / file).read_text(encoding="utf-8") in program
+    assert all(script in program for script in assets.scripts(*explore.PROGRAM))
     network = r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage"
     assert not re.search(network, program)
     assert not re.search(r"@import|url\(", html.all("style")[0][2])
 
 
 def test_the_library_is_the_published_one_with_its_licences(seen):
-    sources = (explore.PAGE / "SOURCES.md").read_text(encoding="utf-8")
+    sources = (assets.PAGE / "SOURCES.md").read_text(encoding="utf-8")
     scripts = [text for _, _, text in Elements(seen.page).all("script")]
     for file, digest in re.findall(r"^\| `(\S+?)` .* `([0-9a-f]{64})` \|$", sources, re.M):
-        content = (explore.PAGE / file).read_bytes()
+        content = (assets.PAGE / file).read_bytes()
         assert hashlib.sha256(content).hexdigest() == digest
         assert (content.decode() in scripts) == (file in explore.ASSETS.values())
     licences = Elements(seen.page).all("pre")[0][2]

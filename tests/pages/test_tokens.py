@@ -14,11 +14,11 @@ from matplotlib.colors import to_rgb
 
 from minitx import lessons
 from minitx.analysis.drawing import draw
-from minitx.analysis.pages import atlas, explore, forming, report, tokens
+from minitx.analysis.pages import assets, atlas, explore, forming, report, tokens
 from minitx.lessons import sphinx
 
 THEMES = {"light": tokens.LIGHT, "dark": tokens.DARK, "printed": tokens.PRINTED}
-FOLDERS = explore.PAGE, Path(lessons.__file__).parent / "page"
+FOLDERS = assets.PAGE, Path(lessons.__file__).parent / "page"
 SHEETS = {path.name: path.read_text("utf-8") for folder in FOLDERS for path in folder.glob("*.css")}
 OF_THEME = {"font-size--small", "color-"}  # furo's own
 SET_BY_PROGRAMS = {"strong", "weight", "of", "across", "columns", "shape", "p", "plot-background"}
@@ -50,7 +50,7 @@ def test_every_variable_of_a_style_sheet_is_a_token():
 
 def test_programs_state_scales_alone():
     """The colours of the page as they are drawn are the tokens, and lists made for weights."""
-    text = (explore.PAGE / "colours.js").read_text("utf-8")
+    text = (assets.PAGE / "colours.js").read_text("utf-8")
     palettes = text[text.index("const PALETTES") : text.index("};")]
     assert palettes.count("...TOKENS.") == 2
     assert re.sub(r"\[[^]]*\]", "", palettes).count("#") == 0

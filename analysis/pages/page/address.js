@@ -1,4 +1,3 @@
-"use strict";
 // The state in the page's address, behind #, so that a link or a reload comes back to what was
 // seen. Parts of the address that are not of this page (a live page has its own) stay as they are.
 
@@ -31,9 +30,9 @@ const NUMBERS = ["token", "run", "heads", "mlp"];
 // a saved page keeps what was seen
 const addressed = () => new URLSearchParams(location.hash.slice(1) || page.view || "");
 const usual = {...state}; // what the address need not say
-let writing,
-  kept,
-  isNewStep = false; // what was written last; whether the next is a step of its own
+let writing;
+let kept;
+export let isNewStep = false; // what was written last; whether the next is a step of its own
 
 function fromAddress() {
   // what the address says of the state; what makes no sense is left out
@@ -110,3 +109,5 @@ addEventListener("popstate", () => {
   unfoldChosen();
   kept = null;
 });
+
+export {addressed, fromAddress, keepAddress, keepChoice, viewed, WORDS};

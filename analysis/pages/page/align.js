@@ -1,4 +1,3 @@
-"use strict";
 // Which tokens of two texts stand for each other, so that a difference is told of texts of unequal
 // length.
 
@@ -59,3 +58,5 @@ function meanAt(part, head, offset) {
 }
 
 const isAlone = (n, side) => isDifference() && differences(page.runs[0]).aligned[side][n] < 0;
+
+export {isAlone, lessPattern, lessProfile, meanAt, partners};

@@ -1,4 +1,3 @@
-"use strict";
 // The state in the page's address, behind #: a link or a reload comes back to what was seen, and
 // Back to what was seen before. Panning and zooming change the address, but are no step of their
 // own.
@@ -13,8 +12,8 @@ const ONE_OF = {
 };
 const usual = structuredClone(state); // what the address need not say
 const rounded = x => +x.toFixed(4);
-let writing,
-  written = "";
+let writing;
+export let written = "";
 
 function fromAddress() {
   // the whole state that the address says; what makes no sense is left out
@@ -122,3 +121,5 @@ addEventListener("popstate", () => {
   [written] = addressOf();
   update();
 });
+
+export {addressOf, fromAddress, keepAddress};

@@ -1,4 +1,3 @@
-"use strict";
 // One head's points, large: where they stand on the screen, and pan, turn, zoom, lasso, hover and
 // choice by mouse, touch and keys. Drawing is in atlas-draw.js. x and y of the points are -1 to 1;
 // u and v are x and y after the turn.
@@ -328,3 +327,5 @@ function aboutPoint(run, i) {
     table.types[table.type[row]]
   }\nsentence ${sentence}: ${short}`;
 }
+
+export {Cloud, inside};

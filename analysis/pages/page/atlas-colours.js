@@ -1,4 +1,3 @@
-"use strict";
 // What a colour says: each way of colouring gives a code 0 to 255 for each point of a head, the
 // colour of each code, and a legend. A scale goes from the least to the greatest value; kinds have
 // a colour each.
@@ -160,3 +159,5 @@ function legend({names, inTurn, own, low, high, label}) {
     make("span", {textContent: said(high)}),
   ];
 }
+
+export {colourNames, colourOf, legend, paintOf};

@@ -1,10 +1,8 @@
-"use strict";
 // What the atlas knows: its runs, one atlas or two side by side, their spaces, and the state that
 // all parts share. Points of a space are its queries, then its keys. Arrays of a head stand packed
 // in elements of the page (pages/atlas.py) and are opened when they are first drawn. A head is the
 // number layer * H + its place in the layer.
 
-const byId = id => document.getElementById(id);
 const page = JSON.parse(byId("data").textContent);
 
 // state: run is a number, or "both"; heads has one for each run; point is {run, i} or null; lasso
@@ -29,12 +27,6 @@ const state = {
 const isDifference = () => false; // colours.js asks
 const SIDES = ["queries and keys", "queries", "keys"];
 const unitOf = run => (spaceOf(run).pictures ? say("picture") : say("sentence"));
-
-function make(tag, properties = {}, attributes = {}) {
-  const made = Object.assign(document.createElement(tag), properties);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
 
 const seenRuns = () => (state.run === "both" ? d3.range(page.runs.length) : [state.run]);
 const spaceOf = run =>
@@ -253,3 +245,42 @@ const number = x =>
   x === null ? "–" : Math.abs(x) >= 1000 ? d3.format(",.0f")(x) : `${+x.toPrecision(3)}`;
 const signed = x => (x === null ? "–" : x.toFixed(2).replace("-", "−"));
 const count = n => d3.format(",")(n);
+
+export {
+  codesOf,
+  count,
+  countOf,
+  headsOf,
+  HOME,
+  isDeepIn,
+  isDifference,
+  isQuery,
+  keysOf,
+  labelOf,
+  litBy,
+  litList,
+  litOf,
+  nameOf,
+  number,
+  once,
+  page,
+  percent,
+  pixelsOf,
+  placeOf,
+  placesOf,
+  pointsOf,
+  positionOf,
+  projectionOf,
+  projectionsOf,
+  rowOf,
+  rowsOfSentence,
+  seenRuns,
+  sentenceOf,
+  SIDES,
+  signed,
+  spaceOf,
+  state,
+  strongestOf,
+  tableOf,
+  unitOf,
+};

@@ -1,4 +1,3 @@
-"use strict";
 // How points come onto the screen: with WebGL (three.js), or on a canvas where there is none or the
 // address says drawing=canvas. Both draw what is not lit first, faint; discs are queries, diamonds
 // keys. Marks (the chosen point, its strongest keys, the lasso) are drawn on a canvas above.
@@ -291,3 +290,5 @@ function outline(cloud, brush, corners, colour, isClosed) {
   brush.stroke();
   brush.setLineDash([]);
 }
+
+export {drawerFor, drawMarks, fitted};

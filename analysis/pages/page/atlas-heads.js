@@ -1,4 +1,3 @@
-"use strict";
 // The grid of all heads of a run: a small picture each, of how dense its points are. Pictures are
 // drawn one after the other, as their points are opened; main.dataset.pending counts those that are
 // still to be drawn.
@@ -248,3 +247,5 @@ function rangeOf(run) {
     all = pointsOf(spaceOf(run));
   return {queries: [0, n], keys: [n, all]}[state.sides] ?? [0, all];
 }
+
+export {firstHead, flagsOf, Grid, lettersOf, rangeOf};

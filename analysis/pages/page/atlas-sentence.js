@@ -1,4 +1,3 @@
-"use strict";
 // The sentence of the chosen point: its tokens, shaded by the weights of the chosen query to its
 // strongest keys (or of the queries that have the chosen key among theirs), and these keys for
 // every query. Of a picture, its patches.
@@ -330,3 +329,5 @@ function said(run, head, links) {
     ? say`${name}: the key of ${self} is among the 5 strongest of ${links.length} queries: ${list}.`
     : say`${name}: the key of ${self} is among the 5 strongest of no query that is drawn.`;
 }
+
+export {lookedAt, writeSentence};

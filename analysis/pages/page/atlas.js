@@ -1,4 +1,3 @@
-"use strict";
 // The page itself. Order: panes, drawing, controls, what is said of a head and of all heads, the
 // theme, the start.
 
@@ -579,3 +578,5 @@ paint();
 if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
 else start();
 window.atlas = {state, set, panes, page};
+
+export {lightLasso, panes, set, update};

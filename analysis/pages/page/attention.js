@@ -1,4 +1,3 @@
-"use strict";
 // What is said and shown of attention: names of heads and tokens, weights, the lines that are
 // drawn, and which heads are sharp. Of a difference a weight is what the second run has more than
 // the first.
@@ -293,3 +292,51 @@ function listed() {
 
 const isAnywhere = () => state.only === "all offsets";
 const isGrid = () => state.sort === "by layer" && listed().length === L * H; // one row a layer
+
+export {
+  about,
+  aboveChance,
+  acrossRuns,
+  ALL,
+  at,
+  BETWEEN,
+  betweenHint,
+  character,
+  countedFrom1,
+  hidden,
+  inShort,
+  isAnywhere,
+  isGrid,
+  isOff,
+  isOfPair,
+  isShown,
+  largest,
+  largestOfAll,
+  layerOf,
+  listed,
+  looked,
+  marked,
+  minus,
+  named,
+  nameOf,
+  number,
+  OFF,
+  ONE,
+  ONLY,
+  onlyBetween,
+  other,
+  ownOffset,
+  pairs,
+  peakOf,
+  quoted,
+  secondToken,
+  sharpest,
+  sharpness,
+  short,
+  signed,
+  size,
+  SORTS,
+  strongestKey,
+  strongestShown,
+  weightOf,
+};

@@ -1,4 +1,3 @@
-"use strict";
 // The colours of the page, light and dark: the tokens (tokens.py), and scales of weights.
 
 const PALETTES = {
@@ -38,3 +37,5 @@ const place = (n, count) => {
   const share = count > 1 ? n / (count - 1) : 0;
   return d3.interpolateViridis(isDark() ? 0.3 + 0.7 * share : 0.82 * share);
 };
+
+export {colours, isDark, place, shades, systemDark};

@@ -1,4 +1,3 @@
-"use strict";
 // Queries and keys along the singular directions of W_A (columns of Q and K), against position: the
 // waves by which a head finds a distance.
 
@@ -112,3 +111,5 @@ function columnsHint() {
           ) + (T < 60 ? say(" A longer one, of 60 tokens or so, shows more.") : ""))
   );
 }
+
+export {columnsHint, waves};

@@ -1,17 +1,16 @@
-"use strict";
 // What the page knows: its runs, and the state that all views share. A run is one model on one
 // text; a page has one, or two to compare. Every run has parts: of an encoder-decoder encoder,
 // decoder and cross, of others one, "". The page's program is the files that explore.py lists, one
 // after the other. Plot draws; d3 counts and mixes colours.
 
-let page; // {runs: [run, ...], live: null, or what a server says of itself}
-let current; // the run that views read
-let version = 0; // counts what was shown: every view is drawn anew
-let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
-let pattern, plane, columns, profile, share, weight, values, total;
+export let page; // {runs: [run, ...], live: null, or what a server says of itself}
+export let current; // the run that views read
+export let version = 0; // counts what was shown: every view is drawn anew
+export let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
+export let pattern, plane, columns, profile, share, weight, values, total;
 // of a pair of texts the first query and the first key of the second, {query, key}, query null in
 // cross; else null
-let second;
+export let second;
 
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the
 // sharpest one; mlp is the layer of the MLP whose writing is told instead of the head's, or null;
@@ -51,8 +50,8 @@ const listeners = []; // each is called with the state after every change
 
 const partsOf = run => run.parts ?? {"": run};
 const partOf = (run, name = state.part) => partsOf(run)[name];
-let inside = false; // while a picture of two runs shows one of them
-let apart = ""; // why two runs cannot be subtracted: both are shown then, one below the other
+export let inside = false; // while a picture of two runs shows one of them
+export let apart = ""; // why two runs cannot be subtracted: both are shown then, one below the other
 const isPair = () => state.run === "difference" && !inside;
 const isDifference = () => isPair() && !apart;
 const isBoth = () => isPair() && Boolean(apart);
@@ -269,3 +268,25 @@ function settle() {
   if (!BETWEEN().includes(state.between)) state.between = "all";
   if (state.token !== null) state.token = Math.min(state.token, labels[state.side].length - 1);
 }
+
+export {
+  bytesOf,
+  differences,
+  isBoth,
+  isDifference,
+  isPair,
+  listeners,
+  note,
+  open,
+  partOf,
+  partsOf,
+  readable,
+  runNumber,
+  set,
+  settle,
+  show,
+  state,
+  titleOf,
+  unpack,
+  within,
+};

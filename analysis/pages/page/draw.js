@@ -1,4 +1,3 @@
-"use strict";
 // What the views share: a plot in the page's style, hover text, a legend inside a figure.
 
 function plot(options) {
@@ -158,3 +157,23 @@ function inWords(shade, least = 0) {
   });
   return x => table[Math.max(0, Math.min(511, Math.round(((x - least) / (1 - least)) * 511)))];
 }
+
+export {
+  borders,
+  image,
+  ink,
+  inWords,
+  keepTipInside,
+  keyed,
+  later,
+  legend,
+  onto,
+  opacity,
+  pair,
+  plot,
+  showColumn,
+  showRow,
+  sides,
+  thickness,
+  tip,
+};

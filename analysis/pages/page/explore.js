@@ -1,8 +1,6 @@
-"use strict";
 // The page itself. Order: boxes for the views, drawing, the text, mouse and keys, saving, the
 // theme, the start.
 
-const byId = id => document.getElementById(id);
 const main = byId("views"),
   readout = byId("readout"),
   list = byId("tokens"),
@@ -17,13 +15,6 @@ const rowOfGuesses = make("div", {className: "row-of-guesses"}),
 const STAND_BESIDE = ["profile", "values", "stream"];
 const placeOf = id =>
   STAND_BESIDE.includes(id) ? nextToGuesses : id === "guesses" ? rowOfGuesses : main;
-
-function make(tag, properties = {}, attributes = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
 
 // boxes
 
@@ -655,29 +646,16 @@ function writeChoice(name, options, choose) {
   }
 }
 
-// the start: the data stand in the page, the state in its address. A live page calls show(data)
-// again and again
-
-page = JSON.parse(byId("data").textContent);
-state.part = addressed().get("part");
-settle(); // the part, its layers and heads are known from here on
-Object.assign(state, fromAddress());
-unfoldChosen();
-show(page);
-addEventListener("beforeprint", drawAll);
-window.minitx = {
-  show,
-  state,
-  set,
+export {
   drawAll,
-  learnKinds,
-  looked,
-  viewed,
-  placed,
-  onAsk: ask => {
-    askWriters = ask;
-    update();
-  },
-  onchange: listener => listeners.push(listener),
+  foldOf,
+  keys,
+  main,
+  redraw,
+  unfoldChosen,
+  update,
+  writeHead,
+  writePage,
+  writeParts,
+  writeTokens,
 };
-new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

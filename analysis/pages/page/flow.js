@@ -1,4 +1,3 @@
-"use strict";
 // One guess from left to right: tokens, what heads and MLPs write towards it, layer after layer,
 // and the guesses. A band is as wide as what is written, in logits (writers.js); a head's is split
 // over the tokens by its attention.
@@ -255,10 +254,7 @@ const flowGuesses = () =>
 
 function flowPicture(width, writers) {
   const palette = colours(),
-    {height, top, left, right, column, nodes, tokens, middle, bands, sums} = flowLayout(
-      width,
-      writers,
-    );
+    {height, left, right, column, nodes, tokens, middle, bands, sums} = flowLayout(width, writers);
   const ink = d => (d.x < 0 ? palette.less : palette.more),
     halo = {fill: palette.text, stroke: palette.card, strokeWidth: 4};
   const box = {
@@ -455,3 +451,5 @@ function takenFrom(d) {
     ? say`, looks at ${most.map(({j, share}) => `${quoted(j, "key")} ${percent(share)}`).join(", ")}`
     : "";
 }
+
+export {EMBEDDINGS, flow, flowHint, flowName, together};

@@ -1,4 +1,3 @@
-"use strict";
 // The film of a training: the snapshot that the slider names, drawn as SVG from the numbers in the
 // page.
 

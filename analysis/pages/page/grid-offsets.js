@@ -1,4 +1,3 @@
-"use strict";
 // Relative positions in a picture: how much attention goes so many rows down and columns to the
 // right.
 
@@ -85,3 +84,5 @@ function gridOffsets(width) {
     }),
   ];
 }
+
+export {gridOffsets};

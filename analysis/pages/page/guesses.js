@@ -1,4 +1,3 @@
-"use strict";
 // The model's guesses: bars for one token, and a table with the best guess at each.
 
 function guesses() {
@@ -290,3 +289,5 @@ function guessRow(n, runs) {
   row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;
   return row;
 }
+
+export {guesses, rowsShown, SHORT_LIST, shownToken};

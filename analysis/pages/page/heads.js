@@ -1,4 +1,3 @@
-"use strict";
 // All heads: one small picture each, in one row a layer, or sorted and filtered one after the
 // other. Shades mean the same in all of them.
 
@@ -268,3 +267,5 @@ function headKeys() {
     ArrowUp: go(n < across ? n : n - across),
   };
 }
+
+export {headKeys, heads, markHead};

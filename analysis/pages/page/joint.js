@@ -1,4 +1,3 @@
-"use strict";
 // Queries and keys of one head in one space, with the numbers of their positions where these do not
 // cover each other.
 
@@ -201,3 +200,5 @@ function boxOf({x, y, width}, {dx, dy, textAnchor}) {
   const left = x + dx - width * {start: 0, middle: 0.5, end: 1}[textAnchor];
   return [left, y + dy - 6, left + width, y + dy + 6];
 }
+
+export {dotColour, frame, joint, spots};

@@ -1,4 +1,3 @@
-"use strict";
 // Kinds of heads: what a head looks at on random words that occur twice, if that is clearly beyond
 // chance. They are of the model as it is. A live page brings them later, by the model's name.
 
@@ -75,3 +74,5 @@ function learnKinds(model, kinds) {
   version++;
   update();
 }
+
+export {ANY, isKind, isSaid, KINDS, kindsOf, kindsSaid, learnKinds, marks, marksHint};

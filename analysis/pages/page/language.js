@@ -1,4 +1,3 @@
-"use strict";
 // The language of the page: a text in English is the key of its translation, which a page in
 // another language brings along. say`… ${x} …` is looked up as "… {0} …", say(label) also with #
 // for its numbers.
@@ -20,3 +19,5 @@ function labelled(text) {
     known = TRANSLATIONS[text.replace(/\d+/g, "#")];
   return known ? known.replace(/#/g, () => numbers.shift()) : text;
 }
+
+export {isolated, say};

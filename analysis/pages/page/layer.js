@@ -1,4 +1,3 @@
-"use strict";
 // Several heads of a layer in one view: who looks at whom, a colour for each head. It starts with
 // two; buttons bring the others.
 
@@ -126,3 +125,5 @@ function aboutInLayer(n, side) {
     ...lines,
   ].join("\n");
 }
+
+export {layer, layerHeads, STRONG};

@@ -1,4 +1,3 @@
-"use strict";
 // Guesses after every layer (logit lens): layers downwards, as the pass goes.
 
 const lens = width => pair(() => lensOf(width));
@@ -67,3 +66,5 @@ function aboutCell({l, t, all}) {
     ...all.map(({piece, p}) => `${piece}  ${percent(p)}`),
   ].join("\n");
 }
+
+export {lens};

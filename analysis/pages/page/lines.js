@@ -1,4 +1,3 @@
-"use strict";
 // Who looks at whom: the tokens twice, side by side, and a line for each weight.
 
 const lines = width =>
@@ -78,3 +77,5 @@ function markLine(box) {
       box.scrollTop = y - box.clientHeight / 2;
   });
 }
+
+export {lines, linesBetween, markLine};

@@ -1,4 +1,3 @@
-"use strict";
 // The attention matrix: one image, a row for each query, a column for each key.
 
 function matrix(width) {
@@ -114,3 +113,5 @@ function markRow(box) {
   };
   for (const [name, value] of Object.entries(attributes)) outline.setAttribute(name, value);
 }
+
+export {markRow, matrix, ofWeights};

@@ -1,4 +1,3 @@
-"use strict";
 // Relative positions: how much attention goes how far to the left or right.
 
 function offsets(width) {
@@ -67,3 +66,5 @@ function offsets(width) {
     ],
   });
 }
+
+export {offsets};

@@ -1,4 +1,3 @@
-"use strict";
 // What the model makes of the text, token by token: what several views ask. Also where heads are
 // shown of whole words these are of tokens; made.word says which token belongs to which word.
 
@@ -35,3 +34,18 @@ function guessesAt(n, of = made.guesses, pieces = made.pieces) {
   // the likeliest tokens at token n: [{piece, p}]
   return d3.range(of.n).map(g => ({piece: pieces[of.pieces[n * of.n + g]], p: of.p[n * of.n + g]}));
 }
+
+export {
+  classGuesses,
+  guessesAt,
+  isCausal,
+  isChosenToken,
+  isItself,
+  isMask,
+  isOfWords,
+  isQuery,
+  percent,
+  placed,
+  stageName,
+  tokenOf,
+};

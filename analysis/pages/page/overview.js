@@ -1,4 +1,3 @@
-"use strict";
 // The whole pass, from tokens to guesses, as boxes with their shapes: the layers, inside the chosen
 // layer what writes to the stream, inside the chosen head its products. steps.js says what each box
 // does.
@@ -129,3 +128,5 @@ function explanation() {
     {role: "status", "aria-live": "polite"},
   );
 }
+
+export {by, overview, run};

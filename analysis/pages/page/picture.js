@@ -1,4 +1,3 @@
-"use strict";
 // The picture as the model reads it, and over it the attention of the chosen token, patch by patch.
 // Tokens that stand for no patch have their cells above it.
 
@@ -106,3 +105,5 @@ function pictureHint() {
       : say("What looks at the chosen patch, over the picture.")) + shades
   );
 }
+
+export {picture, pictureHint};

@@ -1,4 +1,3 @@
-"use strict";
 // What a guess comes from: how much each token, and each head, adds to its log-probability.
 
 const LOST = "lost without it";
@@ -154,3 +153,5 @@ function addedByHeads(width) {
     ],
   });
 }
+
+export {OF, pushes, pushHint, WAYS};

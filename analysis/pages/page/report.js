@@ -1,6 +1,5 @@
 // Tables whose columns sort, and what a phone folds; without a program rows stay as they are, and
 // all is open.
-"use strict";
 
 const value = (row, n) => {
   const text = row.cells[n].textContent.trim().replace("−", "-");

@@ -1,4 +1,3 @@
-"use strict";
 // What the overview says of each box, with numbers of this text. The example is the chosen query i,
 // else the one whose largest weight is largest; j is its strongest key, n the number of its token.
 
@@ -120,3 +119,5 @@ function explained(step) {
 }
 
 const firstSentence = step => explained(step).split(/(?<=\.) /)[0];
+
+export {explained, firstSentence, STEPS};

@@ -1,4 +1,3 @@
-"use strict";
 // Lengths: of the residual stream of each token, layer by layer, and of what is written to it.
 
 const WRITTEN = [
@@ -81,3 +80,5 @@ function streamOf(width) {
     }),
   ];
 }
+
+export {stream, WRITTEN};

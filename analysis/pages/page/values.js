@@ -1,4 +1,3 @@
-"use strict";
 // Values: how long the vector is that each key offers, and how much of it is taken.
 
 const lengthOf = j => values[state.head * S + j];
@@ -89,3 +88,5 @@ function numbersAbove(rows, step) {
 function aboutValue({j, length, taken}) {
   return say`value of ${quoted(j, "key")}\nlength ${length.toFixed(2)}${isTaken() ? say`, taken ${taken.toFixed(2)}` : ""}`;
 }
+
+export {lengthOf, valuesOf};

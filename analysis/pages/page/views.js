@@ -1,4 +1,3 @@
-"use strict";
 // The list of views: title, what to look at, how it is drawn, on which of the state the drawing
 // depends, what a click chooses; `choices` are the lists above it, by the part of the state that
 // they choose.
@@ -309,3 +308,5 @@ const VIEWS = {
       (isPair() ? say` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : ""),
   },
 };
+
+export {escaped, isThere, runName, VIEWS};

@@ -1,4 +1,3 @@
-"use strict";
 // Who wrote a guess: the logit of one guess as the sum of what each head, each MLP and the rest
 // wrote, and what the chosen head wrote towards other words. A static page has it of every place; a
 // live page asks for the place that is looked at.
@@ -9,7 +8,7 @@ const CLEAR = 1.1; // times what drawn tokens reach: the margin of verdict.py
 const askedFor = new WeakMap();
 const untold = new WeakSet(); // outputs whose guesses are not attributed
 // biome-ignore lint/style/useConst: live.js sets it
-let askWriters = null; // of a live page: (run's name, place) -> a promise of written
+export let askWriters = null; // of a live page: (run's name, place) -> a promise of written
 
 const TOLD = ["flow", "writers"]; // the two views of one card, which its buttons name
 const TOLD_SAYS = {flow: say("from left to right"), writers: say("head by head")};
@@ -373,3 +372,27 @@ function wordsOf(w, i) {
     ...(state.guess === NTH[0] ? [line(say("Took that from"), `${from}.`)] : []),
   ];
 }
+
+export {
+  choosing,
+  guessed,
+  guessPlace,
+  isChosenWriter,
+  isMine,
+  isSeen,
+  logits,
+  NTH,
+  ofLogit,
+  openWritten,
+  partsOfGuess,
+  SELECTED,
+  TOLD,
+  told,
+  toldButtons,
+  untold,
+  wherever,
+  writerChosen,
+  writers,
+  writersHint,
+  writtenHere,
+};
