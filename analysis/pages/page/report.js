@@ -79,7 +79,7 @@ function lay(folded) {
 }
 
 function show(hash) {
-  const target = hash && document.getElementById(hash.slice(1));
+  const target = hash ? document.getElementById(hash.slice(1)) : null;
   const section = target?.closest("section");
   if (!section) return false;
   const group = target.closest(".answers tbody"),

@@ -1,5 +1,5 @@
-// The start of the page: the data stand in it, the state in its address. A live page calls show(data)
-// again and again.
+// The start of the page: the data stand in it, the state in its address. A live page calls
+// show(data) again and again.
 
 page = JSON.parse(byId("data").textContent);
 state.part = addressed().get("part");
