@@ -89,7 +89,7 @@ PLANS = {  # weeks -> the lessons of each but the last, in class
     6: ((1, 2), (20, 4), (7, 9), (18, 12), (21, 14)),
     12: (
         *((1, 20), (2, 3), (4, 18), (5, 6), (7, 9), (8, 11)),
-        *((12, 10), (13, 16), (19, 21), (22, 17), (14, 15)),
+        *((12, 10), (13, 16, 17), (19, 21), (22, 23), (14, 15)),
     ),
 }
 WIDE, HIGH, RADIUS = 120, 46, 16  # of the map: between columns, between rows, of a circle

@@ -40,6 +40,8 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.research.examples.Example",
         "minitx.research.sae.SparseAutoencoder",
         "minitx.research.sae.Reconstruction",
+        "minitx.research.sae_texts.Features",
+        "minitx.research.sae_texts.Recovered",
         "minitx.research.steering.SteeringVector",
         "minitx.research.steering.Effect",
     ),

@@ -752,7 +752,8 @@ def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
     assert [x["point"] for x in numbers] == ["embed", "resid_post.1"]
     assert "random weights" in (tmp_path / "out" / "probe.svg").read_text()
     assert minitx.Probe.from_file(saved, "tiny-stories").point == "embed"  # as right as the other
-    assert "expected one for each text" in complaint(capsys, *asked[:3], "--column", "t")
+    said = complaint(capsys, *asked[:3], "--column", "t")
+    assert "expected one for each text" in said and "that which --label names" in said
     few = tmp_path / "few.csv"
     few.write_text("text,label\nA dog,x\nA cat,y\n")
     assert "expected 4 or more of each class" in complaint(capsys, "probe", "tiny-gpt2", few)
@@ -769,7 +770,11 @@ def test_collect_writes_what_python_opens(tmp_path, capsys):
     ids = collection.tokens[collection.documents == 4]
     x = minitx.run("tiny-gpt2", ids, ("resid_post", 1))["resid_post", 1][0]
     assert np.array_equal(collection["resid_post", 1][collection.documents == 4], x)
+    assert cli.main(["plan", *asked, "--tokens", "16", "--out", str(tmp_path / "none")]) == 0
+    assert f"5 documents, {n} tokens" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
     before = {path.name: path.read_bytes() for path in out.iterdir()}
+    asked[3] = "blocks.1.hook_resid_post,attn.hook_z"  # the same by the names of TransformerLens
     assert cli.main([*asked, "--tokens", "16", "--out", str(out)]) == 0  # it is whole already
     assert before == {path.name: path.read_bytes() for path in out.iterdir()}
     capsys.readouterr()

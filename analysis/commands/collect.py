@@ -5,7 +5,6 @@ import time
 import numpy as np
 
 import minitx
-from minitx.points import key_of
 from minitx.research.passes import reader
 from minitx.research.shards import points_of
 
@@ -17,7 +16,17 @@ from . import documents, flags, inputs
 def declare(commands):
     """Its flags."""
     about = "write a corpus's activations to disk; an interrupted run goes on where it was"
-    command = flags.command(commands, "collect", run, about, "MODEL")
+    of_documents(flags.command(commands, "collect", run, about, "MODEL"))
+
+
+def declare_plan(names):
+    """`minitx plan collect`, with the same flags."""
+    about = "disk and time of minitx collect"
+    of_documents(flags.command(names, "collect", plan, about, "MODEL"))
+
+
+def of_documents(command):
+    """What is read, and what is kept of it."""
     about = "points, joined by commas: resid_post,z.L3 (resid_post)"
     command.add_argument("--keep", default="resid_post", metavar="POINTS", help=about)
     documents.declare(command)
@@ -29,15 +38,30 @@ def declare(commands):
     )
 
 
-PLANNED = "{n} documents, {tokens:,} tokens: {size:,.1f} MB in {folder}, about {seconds:,.0f} s"
+PLANNED = (
+    "{n} documents, {tokens:,} tokens: {size:,.1f} MB in {folder}, about {seconds:,.0f} s with one "
+    "worker"
+)
 WRITTEN = "{n} documents, {tokens:,} tokens in {seconds:.1f} s; minitx.open_collection({folder!r})"
 
 
 def run(arguments):
     """minitx collect MODEL"""
     begin = time.monotonic()
+    model, keep, rows, n = planned(arguments)
+    minitx.collect(model, shown(rows), keep, n["folder"], workers=arguments.n_workers)
+    print(filled(WRITTEN, seconds=time.monotonic() - begin, **n))
+
+
+def plan(arguments):
+    """minitx plan collect MODEL"""
+    planned(arguments)
+
+
+def planned(arguments):
+    """Print what it takes: (model, points, rows, what is told of them)."""
     model = reader(inputs.load(arguments.model))
-    keep = points_of(model, [key_of(name) for name in arguments.keep.split(",")])
+    keep = points_of(model, [flags.point_of(name) for name in arguments.keep.split(",")])
     rows = documents.of(arguments, model)
     folder = str(inputs.folder(arguments, "collect"))
     n_tokens = sum(len(row) for row in rows)
@@ -45,8 +69,7 @@ def run(arguments):
     n = {"n": len(rows), "tokens": n_tokens, "folder": folder}
     seconds = n_tokens * of_a_token(model, next(iter(rows)), keep)
     print(filled(PLANNED, size=size, seconds=seconds, **n))
-    minitx.collect(model, shown(rows), keep, folder, workers=arguments.n_workers)
-    print(filled(WRITTEN, seconds=time.monotonic() - begin, **n))
+    return model, keep, rows, n
 
 
 def of_a_token(model, row, keep):

@@ -1,7 +1,6 @@
 """`minitx examples`: the texts in which a neuron, or a head, is largest, with their context."""
 
 import minitx
-from minitx.points import key_of
 from minitx.research.passes import reader
 
 from ..machine.files import writable_file
@@ -12,7 +11,7 @@ def declare(commands):
     """Its flags."""
     about = "texts in which a neuron or head is largest, beside tokens in random order"
     command = flags.command(commands, "examples", run, about, "MODEL")
-    about = "point that is read: post.L3, or z.L1 (post of the last layer)"
+    about = "point that is read: post.L3, z.L1, a hook of TransformerLens (post of the last layer)"
     command.add_argument("--point", metavar="POINT", help=about)
     about = "number of the neuron or head, or head,column (0)"
     command.add_argument("--feature", default="0", metavar="N", help=about)
@@ -28,7 +27,9 @@ def run(arguments):
         writable_file(arguments.out)
     feature = feature_of(arguments.feature)
     model = reader(inputs.load(arguments.model))
-    asked = key_of(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
+    asked = (
+        flags.point_of(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
+    )
     rows = documents.of(arguments, model)
     result = minitx.top_examples(model, rows, asked, feature, arguments.n)
     print(result)

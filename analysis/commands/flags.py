@@ -2,6 +2,9 @@
 
 import argparse
 
+from minitx import names
+from minitx.points import key_of
+
 from ..contract import options, registry, results, sides
 from ..machine.language import filled, label, translated
 from . import inputs, parsers
@@ -142,6 +145,12 @@ def in_json(command):
     """The flag of a command whose answer a program can read."""
     about = "only JSON on standard output, for a program to read"
     command.add_argument("--json", action="store_true", help=about)
+
+
+def point_of(name):
+    """The point of a name: "post.L3", or what TransformerLens or transformers calls it."""
+    is_other = "hook" in name or name.count(".") > 1
+    return names.point_of(name.strip()) if is_other else key_of(name)
 
 
 def options_of(experiment, arguments):

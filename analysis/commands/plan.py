@@ -4,11 +4,11 @@ from ..contract import registry
 from ..machine.files import as_json
 from ..machine.language import translated
 from ..running import blas, cost
-from . import flags, inputs
+from . import collect, flags, inputs
 
 
 def declare(commands):
-    """`plan`, with a command for each experiment that reads documents."""
+    """`plan`, with a command for each experiment that reads documents, and for `collect`."""
     about = "estimate a long run's time, memory and data transfer from a few documents"
     about = translated(about)
     plan = commands.add_parser("plan", help=about, description=about)
@@ -17,12 +17,13 @@ def declare(commands):
     for experiment in registry.EXPERIMENTS.values():
         if any(option.name == "documents" for option in experiment.options):
             flags.command(names, experiment.name, run, experiment.question, "MODEL")
+    collect.declare_plan(names)
 
 
 def of_the_experiment(commands, argv):
     """The flags of the experiment that these arguments name, without arguments of all."""
     for name, command in commands.choices["plan"].get_default("names").choices.items():
-        if name in argv or not argv:
+        if name in registry.EXPERIMENTS and (name in argv or not argv):
             command.set_defaults(experiment=registry.get(name))
             flags.of_experiment(command, registry.get(name))
             about = "workers that measure documents side by side (1)"

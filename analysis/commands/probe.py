@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from minitx.points import key_of, text_of
+from minitx.points import text_of
 from minitx.research.labelled import of_table
 from minitx.research.passes import reader
 from minitx.research.probe import probes
@@ -12,7 +12,7 @@ from minitx.research.shards import points_of
 
 from ..drawing import Line, draw, lines
 from ..machine import files, progress
-from ..machine.language import filled, label
+from ..machine.language import filled, label, translated
 from ..texts import formats
 from . import flags, inputs, output
 
@@ -42,6 +42,10 @@ ROW = (
     "weights {untrained:.1%}; {verdict}"
 )
 
+OWN = "accuracy on held-out texts, 95 %"
+SHUFFLED = "null: shuffled labels, 95 %"
+UNTRAINED = "null: random weights"
+
 
 def run(arguments):
     """minitx probe MODEL LABELS"""
@@ -52,7 +56,7 @@ def run(arguments):
     texts, labels = of_table(named)
     out = inputs.folder(arguments, "probe")
     model = reader(inputs.load(arguments.model))
-    points = points_of(model, [key_of(name) for name in arguments.at.split(",")])
+    points = points_of(model, [flags.point_of(name) for name in arguments.at.split(",")])
     classes = ", ".join(sorted(set(labels))[:20])
     print(filled(READ, n=len(texts), classes=classes))
     fitted = []
@@ -89,10 +93,9 @@ def write(out, fitted):
 def figure(r):
     """Accuracy by point, with its interval, beside its nulls."""
     picture = draw.figure(2.5 + 0.9 * max(len(r["point"]), 4), 4)
-    label = "accuracy on held-out texts, 95 %"
-    own = Line("accuracy", label, band="interval")
-    shuffled = Line("null", "null: shuffled labels, 95 %", "s--", draw.GREY)
-    untrained = Line("untrained", "null: random weights", "^:", draw.ORANGE)
-    panel = lines(own, shuffled, untrained, xticks="point", ylabel="accuracy")
+    own = Line("accuracy", translated(OWN), band="interval")
+    shuffled = Line("null", translated(SHUFFLED), "s--", draw.GREY)
+    untrained = Line("untrained", translated(UNTRAINED), "^:", draw.ORANGE)
+    panel = lines(own, shuffled, untrained, xticks="point", ylabel=translated("accuracy"))
     panel(picture.subplots(), r)
     return picture

@@ -4,7 +4,7 @@ import numpy as np
 
 import minitx
 from minitx.research.passes import reader
-from minitx.research.steering import LEAST
+from minitx.research.steering import LEAST, VERDICTS
 
 from ..contract import options, own_texts
 from ..machine.language import filled, translated
@@ -53,6 +53,10 @@ CONTRAST = (
     "{verdict}: texts to steer towards gain {change:+.3f} nats a token more than those to steer "
     "away from (95 % {low:+.3f} to {high:+.3f}; the largest null: {null:+.3f})"
 )
+OTHERWISE = (
+    "the vector reads the last token of each text; where texts differ elsewhere, --token mean "
+    "reads all of them, and --layer another layer"
+)
 TOO_FEW = "undecided: a vector needs six texts of each kind, and two more of each to try it on"
 
 
@@ -76,10 +80,10 @@ def run(arguments):
     (n, m), (n_out, m_out) = vector.n, map(len, held_out)
     print("\n" + filled(MADE, n=n, m=m, n_out=n_out, m_out=m_out))
     print(filled(VECTOR, layer=vector.layer, share=vector.share, null=vector.null))
-    print_effects(vector, [*held_out, other], arguments.scale)
+    print_effects(vector, [*held_out, other], arguments.scale, arguments.token)
 
 
-def print_effects(vector, texts, scale):
+def print_effects(vector, texts, scale, token):
     """What the vector changes on texts of both kinds and on others, and whether it steers."""
     effects = [vector.effect(side, scale) if side else None for side in texts]
     for what, effect in zip(PARTS, effects):
@@ -94,6 +98,8 @@ def print_effects(vector, texts, scale):
     print(filled(CONTRAST, verdict=translated(contrast.verdict), **numbers))
     if np.isnan(low) or min(vector.n) < LEAST:
         print(translated(TOO_FEW))
+    elif contrast.verdict != VERDICTS[0] and token == "last":
+        print(translated(OTHERWISE))
 
 
 def texts_of(model, name, column):

@@ -27,7 +27,8 @@ def of_table(named):
     records = [*formats.records(named)]
     for record in records:
         if not record.label:
-            raise ValueError(f"{record.where} has no label; expected one for each text")
+            text = f"{record.where} has no label; expected one for each text"
+            raise ValueError(f"{text}, in the column label, or in that which --label names")
     return [record.text for record in records], [record.label for record in records]
 
 

@@ -9,18 +9,21 @@ b_gate is above 0. D numbers of the point, F features.
 Order: the autoencoder, `load_sae`, how well it reconstructs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .. import show
+from ..arrays import Model
 from ..points import Key
+from ..text import told_once
 from .sae_files import Settings, read_sae
-from .sae_kinds import ENCODERS, NORMS, top_k
+from .sae_kinds import ENCODERS, NORMS, at_random, explained
+from .sae_texts import Features, Recovered, features_of, recovered_of
 
 EPS = 1e-5  # of SAELens's layer_norm
 
@@ -42,6 +45,9 @@ class Reconstruction(NamedTuple):
 @dataclass(frozen=True, repr=False)
 class SparseAutoencoder(show.Shown):
     """A sparse autoencoder: `.encode(x)` [... F], `.decode(f)` [... D], `.edits({feature: scale})`.
+
+    `.features(model, text)` tells those of a text; `.measure(x)` and `.recovered(model, documents)`
+    how much they keep of a point, and of what the model predicts, beside random vectors.
 
     `.point` is what it reads, `.architecture` its kind, `.arrays` its arrays by SAELens's names.
     """
@@ -123,6 +129,34 @@ class SparseAutoencoder(show.Shown):
         share = explained(x, self.decode(f, x))
         return Reconstruction(share, null, l0, float(is_dead.mean()))
 
+    @told_once()
+    def features(self, model: Model | str | PathLike[str], text: Any, seed: int = 0) -> Features:
+        """The features of each token of a text, beside random unit vectors; they save as a page.
+
+        >>> import minitx
+        >>> features = minitx.load_sae("tiny-stories-sae").features("tiny-stories", "Tom was sad.")
+        >>> features.tokens, features.values.shape
+        (['tom', 'was', 'sad', '.'], (4, 256))
+        """
+        return features_of(self, model, text, seed)
+
+    @told_once()
+    def recovered(
+        self, model: Model | str | PathLike[str], documents: Iterable[Any], seed: int = 0
+    ) -> Recovered:
+        """The loss of the model with the reconstruction in place of the point, beside chance.
+
+        documents: texts or rows of ids. Raises ValueError for a model that does not predict the
+        next token.
+
+        >>> import minitx
+        >>> texts = [minitx.weights.stories.story(6, seed) for seed in range(4)]
+        >>> recovered = minitx.load_sae("tiny-stories-sae").recovered("tiny-stories", texts)
+        >>> recovered.null < recovered.share < 1
+        True
+        """
+        return recovered_of(self, model, documents, seed)
+
     def _written(self, f):
         W_dec = self.arrays["W_dec"]
         if self.settings.rescale:
@@ -153,6 +187,7 @@ class SparseAutoencoder(show.Shown):
 def load_sae(folder: str | PathLike[str], dtype: DTypeLike = "float32") -> SparseAutoencoder:
     """A sparse autoencoder from a folder with cfg.json and sae_weights.safetensors (SAELens).
 
+    folder: or "tiny-stories-sae", a bundled one of tiny-stories.
     Raises FileNotFoundError or ValueError that names what is missing, what is not read, or an
     architecture that is not standard, gated, jumprelu or topk.
 
@@ -170,23 +205,3 @@ def load_sae(folder: str | PathLike[str], dtype: DTypeLike = "float32") -> Spars
     (array([[3., 0., 0., 2.]]), array([[ 3., -2.]]))
     """
     return SparseAutoencoder(*read_sae(folder, dtype))
-
-
-def explained(x, y):  # [... D], [... D] -> share of the variance
-    """1 less the squared error over the squared distance from the mean."""
-    x = x.reshape(-1, x.shape[-1])
-    left = x - y.reshape(x.shape)
-    spread = x - x.mean(axis=0)
-    return float(1 - (left * left).sum() / (spread * spread).sum())
-
-
-def at_random(x, F, k, seed):
-    """x from the k of F random unit vectors along which it is largest; one scale is fitted."""
-    D = x.shape[-1]
-    W = np.random.default_rng(seed).standard_normal((F, D))
-    W /= np.linalg.norm(W, axis=1, keepdims=True)
-    mean = x.reshape(-1, D).mean(axis=0)
-    centred = x - mean
-    y = top_k(centred @ W.T, k) @ W
-    scale = (y * centred).sum() / max((y * y).sum(), 1e-300)
-    return mean + scale * y

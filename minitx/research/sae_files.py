@@ -11,8 +11,10 @@ import numpy as np
 
 from ..files import listing, map_file, read_json
 from ..names import point_of
+from ..weights.local import BUNDLED
 
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
+SMALL = "tiny-stories-sae"  # the bundled one
 COMMON = {"W_enc": "DF", "W_dec": "FD", "b_dec": "D"}
 TENSORS = {  # architecture -> {tensor: its axes}
     "standard": COMMON | {"b_enc": "F"},
@@ -69,6 +71,8 @@ class Settings(NamedTuple):
 def read_sae(folder, dtype):
     """Settings and arrays of a folder. Raises ValueError for what would be computed otherwise."""
     folder = Path(folder)
+    if not folder.exists() and str(folder) == SMALL:
+        folder = BUNDLED / SMALL
     cfg = read_json(folder / CONFIG)
     for name in ("meta", "metadata"):
         own = cfg.get(name)

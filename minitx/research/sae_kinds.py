@@ -1,4 +1,4 @@
-"""Kinds of sparse autoencoders: their encoders of x [... D], and norms of their input."""
+"""Kinds of sparse autoencoders: encoders of x [... D], norms of x, and random dictionaries."""
 
 import numpy as np
 
@@ -71,3 +71,23 @@ NORMS = {
     "layer_norm": _layer_norm,
     "constant_norm_rescale": _constant_norm,
 }
+
+
+def explained(x, y):  # [... D], [... D] -> share of the variance
+    """1 less the squared error over the squared distance from the mean."""
+    x = x.reshape(-1, x.shape[-1])
+    left = x - y.reshape(x.shape)
+    spread = x - x.mean(axis=0)
+    return float(1 - (left * left).sum() / (spread * spread).sum())
+
+
+def at_random(x, F, k, seed):
+    """x from the k of F random unit vectors along which it is largest; one scale is fitted."""
+    D = x.shape[-1]
+    W = np.random.default_rng(seed).standard_normal((F, D))
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    mean = x.reshape(-1, D).mean(axis=0)
+    centred = x - mean
+    y = top_k(centred @ W.T, k) @ W
+    scale = (y * centred).sum() / max((y * y).sum(), 1e-300)
+    return mean + scale * y

@@ -23,6 +23,7 @@ from ..arrays import Model
 from ..files import listing
 from ..finite import named_arrays
 from ..points import Key, expand, points, text_of
+from ..text import told_once
 from ..training.saved import as_json, digest_of, write
 from .collection import FORMAT, RECORD, Collection, header, read_record, row_bytes, shape_of
 from .passes import encode, point_of, reader, vectors
@@ -30,6 +31,7 @@ from .passes import encode, point_of, reader, vectors
 SHARD = 1 << 26  # bytes that are held in memory before they are written
 
 
+@told_once()
 def collect(
     model: Model | str | PathLike[str],
     documents: Iterable[Any],

@@ -187,7 +187,7 @@ def _shuffled(weights, n, rng):  # -> [DRAWS N]
 def steer(vector: SteeringVector, scale: float = 1.0) -> dict[tuple[str, int], Callable]:
     """The edits that add scale times a steering vector to the stream, at every token.
 
-    For `edits` of run, generate and serve; a negative scale steers the other way.
+    For `edits` of run, sweep and generate; a negative scale steers the other way.
 
     >>> import minitx
     >>> v = minitx.steering_vector("tiny-stories", ["A sad dog"], ["A happy dog"], layer=2)

@@ -8,6 +8,8 @@ import tiny
 from safetensors.numpy import save_file
 
 import minitx
+from minitx.analysis.measures import document_features
+from minitx.weights import stories
 
 D, F, K = 12, 30, 3
 GATED = "b_gate", "r_mag", "b_mag"
@@ -234,3 +236,70 @@ def test_tensors_and_files_that_are_missing_or_too_many(tmp_path):
         sae.encode(np.zeros(3))
     with pytest.raises(ValueError, match="feature 30 is none of 0 to 29"):
         sae.edits({30: 0})
+
+
+def planted_in(model, folder, share=1.0):
+    """An autoencoder of the stream of random ids, whose features are the model's own rows.
+
+    Of k = 1 and as many features as tokens, each row comes back; share: of the rows that are kept.
+    """
+    ids = tiny.ids(model, 4, 6)
+    x = minitx.run(model, ids, ("resid_post", 0))["resid_post", 0].reshape(-1, model.config.d_model)
+    mean = x.mean(axis=0)
+    W = x[: round(share * len(x))] - mean
+    W = np.ascontiguousarray(W / np.linalg.norm(W, axis=1, keepdims=True))
+    arrays = {"W_enc": W.T.copy(), "W_dec": W, "b_enc": np.zeros(len(W)), "b_dec": mean}
+    folder.mkdir()
+    save_file(arrays, folder / "sae_weights.safetensors")
+    cfg = {"architecture": "topk", "k": 1, "d_in": len(mean), "d_sae": len(W)}
+    cfg["hook_name"] = "blocks.0.hook_resid_post"
+    (folder / "cfg.json").write_text(json.dumps(cfg))
+    return minitx.load_sae(folder, "float64"), ids
+
+
+@pytest.mark.parametrize("variant", ["gpt2-causal", "llama-grouped"])
+def test_a_dictionary_of_the_own_rows_loses_nothing(variant, tmp_path):
+    model = tiny.load(variant)
+    sae, ids = planted_in(model, tmp_path / "whole")
+    whole = sae.recovered(model, ids)
+    assert abs(whole.reconstructed - whole.loss) < 1e-12 and whole.n_tokens == 4 * 5
+    y = minitx.run(model, ids, "logits")["logits"].astype(np.float64)[:, :-1]
+    own = np.take_along_axis(y, ids[:, 1:, None], -1)[..., 0] - np.logaddexp.reduce(y, axis=-1)
+    assert abs(whole.loss + own.mean()) < 1e-12
+    zero = minitx.run(model, ids, "logits", {("resid_post", 0): 0.0})["logits"][:, :-1]
+    own = np.take_along_axis(zero, ids[:, 1:, None], -1)[..., 0] - np.logaddexp.reduce(zero, -1)
+    assert abs(whole.zero + own.mean()) < 1e-12
+    features = sae.features(model, ids[1])
+    assert [features.largest(i)[0][0] for i in range(6)] == [*range(6, 12)]
+    assert features.explained > 1 - 1e-12 and features.null < 0.7
+
+
+def test_what_a_trained_one_recovers_and_on_random_weights_does_not(tmp_path):
+    """Of tiny-stories: measured 0.98 beside 0.65; the same dictionary in a model of noise."""
+    model = minitx.load("tiny-stories")
+    sae = minitx.load_sae("tiny-stories-sae")
+    texts = [stories.story(3, seed) for seed in range(12)]
+    recovered = sae.recovered(model, texts)
+    assert recovered.null < 0.8 and 0.95 < recovered.share < 1
+    assert recovered.loss < recovered.reconstructed < recovered.zero
+    noise = document_features.untrained(model, np.random.default_rng(0))
+    at_random = sae.recovered(noise, texts)
+    assert not at_random.share > at_random.null  # nan where the mean loses nothing
+    features = sae.features(model, "Tom was <sad>.")
+    features.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<td>tom</td>" in page and page.count('class="f"') >= 8 * 2
+    assert "&lt;" in page and "by random vectors" in page
+    (number, value), *_ = features.largest(0)
+    assert f"{number}: {value:.3g}" in page and f"{number}: {value:.3g}" in repr(features)
+
+
+def test_a_model_of_other_layers_or_without_a_next_token_is_refused(tmp_path):
+    sae = minitx.load_sae("tiny-stories-sae")
+    with pytest.raises(ValueError, match=r"this model has no point \('resid_pre', 2\)"):
+        sae.features(tiny.load("gpt2-causal"), [0, 1])
+    with pytest.raises(ValueError, match="does not predict the next token"):
+        masked = tiny.load("bert-masked")
+        hook = {"d_in": masked.config.d_model, "hook_name": "blocks.0.hook_resid_post"}
+        sae = minitx.load_sae(folder_of(tmp_path / "sae", **hook)[0])
+        sae.recovered(masked, tiny.ids(masked, 2, 4))

@@ -88,3 +88,10 @@ def test_heads_of_a_layer_look_at_few_pieces_or_at_many(lesson):
     pieces = lesson["effective"](lesson["old"]["pattern", 0][0]).mean(axis=-1)
     assert pieces.min() < 2  # 1.0
     assert pieces.max() > 10  # 14.2 of 16
+
+
+def test_rollout_seldom_points_to_the_answer_and_occlusion_often(lesson):
+    assert lesson["hits"] == {"rollout": 10, "occlusion": 77} and round(lesson["chance"]) == 8
+    mute, other = (lesson[name]["logits"][0, -1] for name in ("mute", "other"))
+    assert abs(mute - other).max() == 0
+    assert lesson["circuits"].rollout(lesson["mute"])[-1, 0, -1, 0] > 0.05

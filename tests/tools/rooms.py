@@ -45,6 +45,7 @@ ON_CALL = {
     ("minitx.inputs", "minitx.arrays"),  # is it a Model?
     ("minitx.points", "minitx.names"),  # another library's name of a point
     ("minitx.research.examples", "minitx.analysis.texts.corpus"),
+    ("minitx.research.sae_texts", "minitx.analysis.texts.corpus"),
     ("minitx.research.labelled", "minitx.analysis.maths.logistic"),
     ("minitx.research.labelled", "minitx.analysis.texts.formats"),
     ("minitx.research.probe", "minitx.analysis.maths.logistic"),
