@@ -41,6 +41,7 @@ DISTANCE, PRODUCTS = joint_fit.How().distance, joint_fit.How().products
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 SHORT = 300  # letters of a text that a page's program says
 PLACES = re.compile(r"\{\d\}|#")
+KEY = re.compile(r"\b(\w+):")  # of an object: it may be shown
 NAMED = 40  # letters of a text that name a run
 
 
@@ -555,7 +556,8 @@ def translations(program):
     """
     catalogue = language.catalogue(language.current())
     texts = [text for text in catalogue.known if len(text) < SHORT]
-    said = [text for text in texts if f'"{text}"' in program or PLACES.search(text)]
+    keys = {*KEY.findall(program)}
+    said = [x for x in texts if x in keys or f'"{x}"' in program or PLACES.search(x)]
     return {text: catalogue.translation(text) for text in said}
 
 

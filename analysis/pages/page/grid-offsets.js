@@ -85,4 +85,4 @@ function gridOffsets(width) {
   ];
 }
 
-export {gridOffsets};
+export {byGridOffset, gridOffsets};
