@@ -23,7 +23,7 @@ from minitx.weights import stories
 from minitx.weights.training.recipe import HOW, train
 
 BREAK = 0.15  # share of the stories before which stands an <|endoftext|>
-RATES, WARM_UP = (3e-3, 2e-3), 200  # highest rates, of the masked model too; steps
+RATES, WARM_UPS = (3e-3, 6e-4), (200, 400)  # highest, in steps; of the causal, the masked model
 INIT = 0.02  # deviation of the first weights
 END = [2 + stories.MARKS.index(".")]  # of a fact
 HIDDEN = 0.4, 0.08  # shares of the words that are told by the text, and of the others
@@ -171,13 +171,13 @@ class Stories(Staged):
 
     def __init__(self, plan, text, seed, is_masked=False):
         self.is_masked = is_masked
-        rate = RATES[is_masked]
+        rate, warm_up = RATES[is_masked], WARM_UPS[is_masked]
         self.plan = [
             (Stage(*row[:3], rate * row.rate, settings(row.context, is_masked)), row)
             for row in plan
         ]
         steps, last = sum(row.steps for row in plan), plan[-1]
-        how = HOW._replace(steps=steps, rate=rate, warm_up=min(1.0, WARM_UP / steps), seed=seed)
+        how = HOW._replace(steps=steps, rate=rate, warm_up=min(1.0, warm_up / steps), seed=seed)
         how = how._replace(context=last.context, batch=last.batch)
         whole = settings(last.context, is_masked)
         super().__init__([stage for stage, _ in self.plan], whole, text, how)
