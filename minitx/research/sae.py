@@ -150,7 +150,7 @@ class SparseAutoencoder(show.Shown):
         next token.
 
         >>> import minitx
-        >>> texts = [minitx.weights.stories.story(6, seed) for seed in range(4)]
+        >>> texts = [minitx.weights.stories.story(3, seed) for seed in range(4)]
         >>> recovered = minitx.load_sae("tiny-stories-sae").recovered("tiny-stories", texts)
         >>> recovered.null < recovered.share < 1
         True

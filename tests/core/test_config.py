@@ -190,7 +190,10 @@ def test_no_config_or_not_one(tmp_path):
         minitx.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere' is not a bundled model .*no folder"):
         minitx.load(tmp_path / "nowhere")
-    for text in ("{not json", "[1, 2]", "3", '"bert"', "", "null"):
+    (tmp_path / "config.json").write_text("")
+    with pytest.raises(ValueError, match="config.json is empty: get the file again"):
+        minitx.load(tmp_path)
+    for text in ("{not json", "[1, 2]", "3", '"bert"', "null"):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
             minitx.load(tmp_path)
@@ -199,7 +202,7 @@ def test_no_config_or_not_one(tmp_path):
     with pytest.raises(ValueError, match="config.json does not hold a JSON object: maximum recur"):
         minitx.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+    with pytest.raises(ValueError, match="config.json is UTF-16: save it as UTF-8"):
         minitx.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"{}" + b" " * (1 << 23))
     with pytest.raises(ValueError, match="config.json has 8388610 bytes; wanted at most 8388608"):
