@@ -126,4 +126,4 @@ function aboutInLayer(n, side) {
   ].join("\n");
 }
 
-export {layer, layerHeads, STRONG};
+export {headColour, layer, layerHeads, STRONG};
