@@ -70,7 +70,7 @@ def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None wit
         raise ValueError(f"{n_tokens} tokens; this model reads at most {cfg.n_ctx}")
     if positions is None:
         # the row before the first, as in OPT and RoBERTa, whose heads may read such a token; where
-        # the table begins with the first position, no query and no head sees it: any row will do
+        # the table begins with the first position it is the first: no query sees such a token
         uncounted_row = max(cfg.offset - 1, 0)
         return np.where(takes_position(cfg, batch), numbers + cfg.offset, uncounted_row)
     rows = check_positions(positions, numbers.shape, cfg.n_ctx) + cfg.offset

@@ -10,6 +10,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "page"
 EXPORT = re.compile(r"^export \{(.*?)\};\n", re.M | re.S)
+COMMENT = re.compile(r"^[ \t]*//.*\n", re.M)  # of a whole line: the page needs none
 CHANGING = re.compile(r"^export (let [^;]*;)", re.M)
 
 
@@ -32,7 +33,7 @@ def script(program):
     """
     names = " ".join(" ".join(EXPORT.findall(program)).split()).rstrip(", ")
     changing = CHANGING.findall(program)
-    own = CHANGING.sub("", EXPORT.sub("", program))
+    own = COMMENT.sub("", CHANGING.sub("", EXPORT.sub("", program)))
     lines = ['"use strict";', *changing, f"const {{{names}}} = (() => {{"]
     return "\n".join([*lines, f"{own}return {{{names}}};", "})();"])
 

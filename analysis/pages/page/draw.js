@@ -14,6 +14,15 @@ function plot(options) {
   });
 }
 
+// pixels from the upper left, without axes
+const pixels = (width, height) => ({
+  width,
+  height,
+  margin: 0,
+  x: {domain: [0, width], axis: null},
+  y: {domain: [height, 0], axis: null},
+});
+
 const tip = title => ({
   title,
   fill: colours().back,
@@ -170,6 +179,7 @@ export {
   onto,
   opacity,
   pair,
+  pixels,
   plot,
   showColumn,
   showRow,

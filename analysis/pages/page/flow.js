@@ -275,11 +275,7 @@ function flowPicture(width, writers) {
   ];
   const text = (data, options) => Plot.text(data, {x: "at", y: "y", text: d => d.text, ...options});
   return plot({
-    width,
-    height,
-    margin: 0,
-    x: {domain: [0, width], axis: null},
-    y: {domain: [height, 0], axis: null},
+    ...pixels(width, height),
     marks: [
       Plot.link(bands, {
         x1: "x1",

@@ -28,11 +28,7 @@ function heads(width) {
   const numbers = (count, at) =>
     isGrid() ? Plot.text(d3.range(count), {...at, text: n => `${n}`}) : null;
   const drawn = plot({
-    width: whole,
-    height,
-    margin: 0,
-    x: {domain: [0, whole], axis: null},
-    y: {domain: [height, 0], axis: null},
+    ...pixels(whole, height),
     marks: [
       Plot.image(cells, {
         ...middle,

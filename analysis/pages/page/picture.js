@@ -49,11 +49,7 @@ function picture(width) {
   const src = urlOf(data.picture),
     height = y + down + 2;
   return plot({
-    width,
-    height,
-    margin: 0,
-    x: {domain: [0, width], axis: null},
-    y: {domain: [height, 0], axis: null},
+    ...pixels(width, height),
     marks: [
       Plot.image([plain, under], {
         x: d => d[0] + across / 2,
