@@ -19,6 +19,7 @@ from ..texts import corpus
 GUESSES, LENS = 5, 2  # guesses of the last layer, and of each layer
 CLASSIFIERS = "sequence", "next_sentence", "image", "taught"  # of a whole text, or a picture
 WRITERS = "attn_out", "cross_out", "mlp_out"
+ROWS = "embed", "pos_embed"  # of the words' table, and of the positions'
 
 
 class Guesses(NamedTuple):
@@ -35,6 +36,7 @@ class Outputs(NamedTuple):
         np.ndarray
     )  # [L+1 T] length of the residual stream, before the first layer and after each
     writes: dict[str, np.ndarray]  # of WRITERS: [L T] length of what is added to the stream
+    rows: dict[str, np.ndarray]  # of ROWS: [T] length of what a token is looked up as
     guesses: Guesses | None = None  # [T G]
     lens: Guesses | None = None  # [L+1 T G]
     own: np.ndarray | None = None  # [T] what the text has where the model guesses; -1: nothing
@@ -46,7 +48,13 @@ def points(model, prefix=""):
     """The points that `of_trace` reads."""
     writers = [name for name in WRITERS if name != "cross_out" or model.encoder is not None]
     last = ["ln_final"] if model.config.pre_norm else []
-    return [prefix + name for name in ("resid_pre", "resid_post", *writers, *last)]
+    names = "resid_pre", "resid_post", *writers, *_rows(model), *last
+    return [prefix + name for name in names]
+
+
+def _rows(model):
+    """Those of ROWS that a model has."""
+    return ROWS if model.weights.W_pos is not None else ROWS[:1]
 
 
 def of_trace(model, trace, tokens, prefix="", lens=True):
@@ -55,10 +63,13 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
     tokens: ids [T] of what the text has where the model guesses, -1 for none. lens: whether there
     are guesses by layer.
     """
-    kept = {name: trace.stack(name)[:, 0] for name in points(model, prefix) if "final" not in name}
+    once = [*_rows(model), "ln_final"]
+    names = [name for name in points(model, prefix) if name.removeprefix(prefix) not in once]
+    kept = {name: trace.stack(name)[:, 0] for name in names}
     stream = np.concatenate([kept[f"{prefix}resid_pre"][:1], kept[f"{prefix}resid_post"]])
     writes = {name: _length(kept[prefix + name]) for name in WRITERS if prefix + name in kept}
-    outputs = Outputs(_length(stream), writes)
+    rows = {name: _length(trace[prefix + name][0]) for name in _rows(model)}
+    outputs = Outputs(_length(stream), writes, rows)
     last = trace[f"{prefix}ln_final"][0] if model.config.pre_norm else stream[-1]
     if model.config.task_head is None or prefix:
         return outputs

@@ -10,7 +10,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "page"
 EXPORT = re.compile(r"^export \{(.*?)\};\n", re.M | re.S)
-COMMENT = re.compile(r"^[ \t]*//.*\n", re.M)  # of a whole line: the page needs none
+COMMENT = re.compile(r"^[ \t]*//.*\n|^ +", re.M)  # of a whole line, and indents: a page needs none
 CHANGING = re.compile(r"^export (let [^;]*;)", re.M)
 
 

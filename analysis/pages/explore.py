@@ -221,7 +221,7 @@ def sizes(model):
     """What the overview says of a model: {name of Config: value}."""
     cfg = model.config
     names = "model_type", "d_model", "d_mlp", "d_head", "n_vocab", "n_ctx", "pre_norm", "act"
-    task = {"task_head": cfg.task_head, "positions": model.weights.W_pos is not None}
+    task = {"task_head": cfg.task_head, "mechanisms": cfg.mechanisms}
     task |= {"scaled": cfg.scale_attn, "by_distance": cfg.n_buckets > 0}
     return {name: getattr(cfg, name) for name in (*names, "gated", "rms_norm")} | task
 
@@ -265,6 +265,7 @@ def of_outputs(look, word):
     content = {"labels": _visible(labels), "word": word.tolist()}
     content["stream"] = pack(outputs.stream, 1)
     content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
+    content["rows"] = {name: x.round(4).tolist() for name, x in outputs.rows.items()}
     if outputs.classes is not None:
         content["classes"] = outputs.classes.round(5).tolist()
         content["names"] = [*look.model.config.labels] or None
@@ -511,6 +512,7 @@ PROGRAM = (
     "views.js",
     "address.js",
     "explore.js",
+    "walk.js",
     "start.js",
 )
 STYLES = ("explore.css",)

@@ -41,9 +41,9 @@ def test_what_a_program_hands_on_another_one_or_a_check_reads():
 
 def test_a_script_keeps_what_it_does_not_hand_on():
     text = assets.script(
-        "const own = 1;\nexport let n = own;\nconst two = 2;\nexport {\n  two,\n};\n"
+        "  // why\n  const own = 1;\nexport let n = own;\nconst two = 2;\nexport {\n  two,\n};\n"
     )
     first, *rest = text.splitlines()
     assert first == '"use strict";' and rest[0] == "let n = own;"
     assert rest[1] == "const {two} = (() => {" and rest[-2:] == ["return {two};", "})();"]
-    assert "export" not in text
+    assert "export" not in text and "why" not in text and "\nconst own = 1;\n" in text

@@ -190,6 +190,10 @@ def test_the_pages_outputs_are_the_models(seen):
     values = np.linalg.norm(trace.stack("v")[:, 0].astype(np.float64), axis=-1)
     packed = seen.data["arrays"]["values"]
     assert abs(packing.unpack(packed) - values).max() <= packed["error"] + 1e-12
+    for name, lengths in shown["rows"].items():
+        wanted = np.linalg.norm(trace[name][0].astype(np.float64), axis=-1)
+        assert lengths == pytest.approx(wanted, abs=5e-5), name
+    assert ("pos_embed" in shown["rows"]) == (seen.model.weights.W_pos is not None)
     stream = np.linalg.norm(trace["resid_post", 2][0].astype(np.float64), axis=-1)
     assert abs(packing.unpack(shown["stream"])[3] - stream).max() <= shown["stream"]["error"] + 1e-6
 

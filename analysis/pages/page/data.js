@@ -17,8 +17,8 @@ export let second;
 // token is the chosen one, or null; side is what is shown of it; between is which text of a pair
 // looks at which; view is the one that takes the whole width; step is what the overview explains;
 // sort, only, layer say which heads are listed; heads, which of a layer are shown; told, how it is
-// shown where a guess comes from; rows, of which tokens guesses are listed; dark is null while the
-// system decides
+// shown where a guess comes from; rows, of which tokens guesses are listed; walk is the number of
+// the step of the walk, 0 where there is none; dark is null while the system decides
 
 const state = {
   run: 0,
@@ -29,6 +29,7 @@ const state = {
   side: "query",
   view: null,
   step: null,
+  walk: 0,
   dark: null,
   thumbs: "attention",
   sort: "by layer",

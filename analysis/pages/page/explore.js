@@ -154,6 +154,7 @@ const pending = new Set(),
 let waiting;
 
 function update() {
+  prepareWalk();
   paint();
   writeText();
   writeChoosers();
@@ -169,6 +170,7 @@ function update() {
   for (const id of stale) seen.includes(id) ? drawNow(id) : pending.add(id);
   for (const id of there) if (!stale.includes(id)) markNow(id);
   wait();
+  writeWalk();
   keepAddress();
 }
 
@@ -352,8 +354,8 @@ function writeSide() {
   byId("side").querySelector("legend").textContent = isNone
     ? say`Once a ${data.unit} is chosen, show`
     : say`Of the chosen ${data.unit} show`;
-  for (const control of byId("side").querySelectorAll("input[name=side], #release"))
-    control.disabled = isNone;
+  for (const control of byId("side").querySelectorAll("input")) control.disabled = isNone;
+  byId("release").hidden = isNone;
 }
 
 function scrollToOption(element) {
@@ -501,12 +503,6 @@ byId("to-heads").onclick = () => {
   boxes.heads.focus({preventScroll: true});
 };
 
-byId("to-steps").onclick = () => {
-  foldOf("overview").open = true;
-  update();
-  byId("overview").scrollIntoView();
-};
-
 const PARTS = {
   encoder: say("the encoder's"),
   decoder: say("the decoder's, to what it has said"),
@@ -649,6 +645,7 @@ function writeChoice(name, options, choose) {
 export {
   drawAll,
   foldOf,
+  isOfToken,
   keys,
   main,
   redraw,

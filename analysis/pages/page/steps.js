@@ -27,17 +27,35 @@ function nextBest(i, j) {
   return next === undefined ? "" : say`; with the next best, ${key(next)}: ${two(score(i, next))}`;
 }
 
+const lookedUp = (_, {d_model: D, n_vocab: V}) =>
+  data.picture
+    ? say`The ${data.picture.numbers} numbers of each patch, its pixels, go through a table to a vector of ${D} numbers.`
+    : say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers.`;
+
+const ELSEWHERE = {
+  // how a token's place enters where there is no table of positions
+  rotary: say(
+    "No row for its position is added: heads turn queries and keys by an angle that grows with the position.",
+  ),
+  buckets: say("No row for its position is added: scores get a number for the distance."),
+  alibi: say("No row for its position is added: scores fall with the distance."),
+  disentangled: say("No row for its position is added: scores get terms for the distance."),
+};
+
+function positioned({n}, {mechanisms}) {
+  const {embed, pos_embed: position} = made.rows;
+  if (position)
+    return say`The row of its position in a second table is added: at ${token(n)} one of length ${two(position[n])} to one of length ${two(embed[n])}.`;
+  return (
+    ELSEWHERE[mechanisms[0]] ??
+    say("No row for its position is added, and no score knows the distance.")
+  );
+}
+
 const STEPS = {
-  embed: ({i, n}, {d_model: D, n_vocab: V, positions}) =>
-    (data.picture
-      ? say`The ${data.picture.numbers} numbers of each patch, its pixels, go through a table to a vector of ${D} numbers. `
-      : say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. `) +
-    `${
-      positions
-        ? say("The row of its position in a second table is added.")
-        : say("No row for its position is added: positions come in elsewhere.")
-    } ` +
-    say`${query(i)} begins as a vector of length ${lengthAfter(0, n)}. Together they are ${by(T, D)} numbers, the residual ` +
+  embed: (of, {d_model: D, ...sizes}) =>
+    `${lookedUp(of, {d_model: D, ...sizes})} ${positioned(of, sizes)} ` +
+    say`${query(of.i)} begins as a vector of length ${lengthAfter(0, of.n)}. Together they are ${by(T, D)} numbers, the residual ` +
     say("stream."),
   layer: ({n}, {d_model: D}) =>
     say`A layer reads the stream, ${by(T, D)}, and adds to it twice: what attention brings from other tokens, then what the ` +
@@ -120,4 +138,4 @@ function explained(step) {
 
 const firstSentence = step => explained(step).split(/(?<=\.) /)[0];
 
-export {explained, firstSentence, STEPS};
+export {example, explained, firstSentence, key, lookedUp, positioned, query, STEPS, token, two};
