@@ -13,7 +13,7 @@ from contextlib import contextmanager
 KEPT = 1 << 28  # bytes of freed memory that stay with the process at most
 LARGEST = 1 << 25  # bytes of an array that may lie in such memory; glibc allows no more
 # names and numbers of glibc's malloc.h
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8
 MAPPED = 1 << 16  # glibc's own number of arrays that may lie in memory of their own
 
 
@@ -29,6 +29,23 @@ def keep_freed_memory(kept=KEPT):
     libc.mallopt(M_MMAP_THRESHOLD, LARGEST)
     libc.mallopt(M_TRIM_THRESHOLD, kept)
     if not kept:
+        libc.malloc_trim(0)
+
+
+def share_freed_memory():
+    """Let all threads take memory from one place, before there are any.
+
+    By itself glibc gives each a place of its own, in which what it freed stays.
+    """
+    libc = allocator()
+    if libc is not None:
+        libc.mallopt(M_ARENA_MAX, 1)
+
+
+def give_back():
+    """Return what was freed to the system, also from between arrays that are in use."""
+    libc = allocator()
+    if libc is not None:
         libc.malloc_trim(0)
 
 

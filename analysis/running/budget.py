@@ -9,12 +9,13 @@ Order: what experiments take, a plan, how it is chosen, what is timed, in words,
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from minitx import forward
+from minitx import forward, logits
 
 from ..contract import registry, sides
 from ..machine import files
@@ -23,69 +24,93 @@ from . import blas
 
 USUAL = 10.0  # minutes
 SPARE = 0.8  # of them are planned: loading, drawing and other programs take the rest
+HEADS = 72  # of the model by which COSTS were measured
 UNIT = 128  # tokens of a pass by which is counted what does not depend on the documents
+SLOW = 0.2  # seconds of a pass from which on no longer one is timed
+LONGER = 1.1  # what a pass of twice the length takes, in passes, over two
 SHORTEST = 100  # tokens, from which on heads show where they look
 NUMBERS = 24, 16, 12, 8  # of documents; with fewer than 8 an interval is wider than what it is of
 
 
+class Kind(NamedTuple):
+    """Of a model, what passes depend on."""
+
+    is_masked: bool = True
+    n_heads: int = HEADS  # of all layers
+
+
 class Cost(NamedTuple):
-    """What an experiment takes, in passes."""
+    """What an experiment takes: seconds whatever the model, and passes."""
 
-    fixed: float  # of UNIT tokens, whatever the documents
-    each: float = 0.0  # of a document's length, for each document
-    documents: int = 0  # that it reads by itself
+    seconds: float  # figures, and what Python does
+    fixed: float = 0.0  # passes of UNIT tokens, whatever the documents
+    each: float = 0.0  # passes of a document's length, for each document
+    documents: int = 0  # or pairs, that it reads by itself
     is_own: bool = False  # that number stays: rows for features, or as many as a text holds
+    tokens: int = 0  # of each (0: the model's longest input)
+    hidden: float = 0.0  # of UNIT tokens, one at a time: a masked model's pass for each
+    by_head: bool = False  # as many more as the model has more than HEADS
+
+    def length(self, T, longest):
+        """Tokens of a document where T are read at most (0: as by itself)."""
+        own = self.tokens or longest
+        return min(own, T) if T else own
+
+    def of_document(self, length, kind):
+        """Passes of a document of this length."""
+        passes = self.each * (kind.n_heads / HEADS if self.by_head else 1.0)
+        return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
 
-# Measured on an encoder of 6 layers with documents of UNIT tokens; estimates: attribution, reviews,
-# circuit, slices, parts, shapes, mixing, projections, alignment, cca. What says least comes first.
+# Measured on an encoder of 6 layers and width 384; alignment's is an estimate. What says least is
+# first.
 COSTS = {
-    "relearn": Cost(1800),
-    "joint-grid": Cost(420),
-    "attribution": Cost(10, 600, 8),
-    "mechanisms": Cost(20, 63, 60),
-    "mask-positions": Cost(10, 35, 36),
-    "inject-positions": Cost(1, 37, 20),
-    "scale-positions": Cost(1, 29, 20),
-    "reviews": Cost(1500),
-    "paths": Cost(2800),
-    "circuit": Cost(1700),
-    "patch": Cost(1700),
-    "shift": Cost(1, 36, 20),
-    "slices": Cost(5, 12, 4),
-    "dial": Cost(20, 33, 16),
-    "notch": Cost(80, 24, 12),
-    "joint-space": Cost(15),
-    "probe": Cost(160, 15, 60, is_own=True),
-    "remove-positions": Cost(4, 16, 20),
-    "rotation": Cost(360, 2, 1),
-    "profiles": Cost(5, 3, 100, is_own=True),
-    "conditions": Cost(2, 8, 8),
-    "sources": Cost(10, 6, 16),
-    "components": Cost(28, 5, 16),
-    "extraction": Cost(5, 7, 16),
-    "positions": Cost(84, 8, 16, is_own=True),
-    "queries-keys": Cost(100),
-    "kernel": Cost(9, 2, 20),
-    "lags": Cost(28, 3, 20),
-    "residual": Cost(1, 4, 8),
-    "chain": Cost(1, 3, 8),
-    "bases": Cost(19, 1, 16),
-    "cca": Cost(30, 3, 20),
-    "norms": Cost(50, 1, 60, is_own=True),
-    "projections": Cost(5, 2, 8),
-    "mixing": Cost(5, 5, 8),
-    "parts": Cost(30),
-    "shapes": Cost(30),
-    "attribute": Cost(30),
-    "alignment": Cost(5, 3, 100, is_own=True),
-    "singular-values": Cost(20),
-    "heads": Cost(130),
-    "attention": Cost(15),
-    "predict": Cost(15),
-    "models": Cost(30),
+    "relearn": Cost(2, 2250),
+    "circuit": Cost(3, 100, 215, 24, tokens=UNIT, by_head=True),
+    "joint-grid": Cost(1.5, 560),
+    "attribution": Cost(2, 10, 600, 8, tokens=32, by_head=True),
+    "mechanisms": Cost(4, 20, 30, 60),
+    "mask-positions": Cost(3, 10, 5, 36, tokens=64, hidden=16),
+    "projections": Cost(0.5, 5, 30, 8, tokens=64, hidden=16),
+    "inject-positions": Cost(2.5, 1, 37, 20),
+    "scale-positions": Cost(2.5, 1, 33, 20),
+    "reviews": Cost(1.5, 1080),
+    "paths": Cost(1.2, 10, 140, 24, tokens=UNIT, by_head=True),
+    "patch": Cost(2, 10, 77, 24, tokens=UNIT, by_head=True),
+    "shift": Cost(1, 1, 9.5, 20, hidden=4),
+    "slices": Cost(0.3, 5, 12, 4),
+    "dial": Cost(0.7, 20, 33, 16),
+    "notch": Cost(0.7, 80, 24, 12),
+    "joint-space": Cost(1.5, 20),
+    "probe": Cost(1, 160, 15, 60, is_own=True),
+    "remove-positions": Cost(2, 4, 9, 20, hidden=2),
+    "rotation": Cost(2, 360, 2, 1),
+    "profiles": Cost(1.3, 5, 3, 100, is_own=True),
+    "conditions": Cost(1, 2, 8, 8),
+    "sources": Cost(0.8, 10, 6, 16),
+    "components": Cost(1, 28, 5, 16),
+    "extraction": Cost(0.6, 5, 7, 16),
+    "positions": Cost(0.7, 84, 8, 16, is_own=True),
+    "queries-keys": Cost(1, 100),
+    "kernel": Cost(1.4, 9, 2, 20),
+    "lags": Cost(1.2, 28, 3, 20),
+    "residual": Cost(0.5, 1, 4, 8),
+    "chain": Cost(0.7, 1, 3, 8),
+    "bases": Cost(0.4, 19, 1, 16),
+    "cca": Cost(0.3, 30, 3, 20, is_own=True),
+    "norms": Cost(0.4, 50, 1, 60, is_own=True),
+    "mixing": Cost(0.4, 5, 5, 8),
+    "parts": Cost(0.3, 15),
+    "shapes": Cost(0.3, 8),
+    "attribute": Cost(0.4, 30),
+    "alignment": Cost(0.5, 5, 3, 100, is_own=True),
+    "singular-values": Cost(0.5, 35),
+    "heads": Cost(0.5, 80),
+    "attention": Cost(0.5, 15),
+    "predict": Cost(0.5, 15),
+    "models": Cost(2.2, 8),
 }
-OTHERS = Cost(20)  # what is not listed
+OTHERS = Cost(1, 20)  # what is not listed
 
 
 class Plan(NamedTuple):
@@ -101,12 +126,13 @@ class Plan(NamedTuple):
     def options(self, experiment):
         """What an experiment reads otherwise than by itself."""
         cost = COSTS.get(experiment.name, OTHERS)
+        names = {option.name for option in experiment.options}
         options = {}
         if 0 < self.documents < cost.documents and not cost.is_own:
-            options["documents"] = self.documents
-        if cost.documents and self.tokens:
+            [name] = names & {"documents", "n_pairs"}
+            options[name] = self.documents
+        if cost.documents and self.tokens and not 0 < cost.tokens <= self.tokens:
             options["tokens"] = self.tokens
-        names = {option.name for option in experiment.options}
         return {name: value for name, value in options.items() if name in names}
 
     @property
@@ -118,23 +144,29 @@ class Plan(NamedTuple):
 # --- how it is chosen
 
 
-def choose(seconds, names, minutes, n=1, documents=0, tokens=0):
+def choose(seconds, names, minutes, n=1, documents=0, tokens=0, kind=None):
     """The Plan for these experiments, by name, in so many minutes on n cores.
 
     seconds: {T: of a pass over T tokens}. documents, tokens: as a user gave them, and they stay.
+    kind: a Kind (masked, of HEADS heads). What is left out may leave time for more documents.
     """
-    most = minutes * 60 * SPARE
-    for N, T in ways([*seconds], documents, tokens):
-        plan = _plan(seconds, names, minutes, n, (documents, N, T))
-        if plan.seconds <= most:
-            break
+    most, kind = minutes * 60 * SPARE, kind or Kind()
+
+    def first_that_fits(names):
+        for N, T in ways([*seconds], documents, tokens):
+            plan = _plan(seconds, names, minutes, n, (documents, N, T), kind)
+            if plan.seconds <= most:
+                break
+        return plan
+
+    plan = first_that_fits(names)
     kept = {name: x for name, x in plan.expected.items() if name not in COSTS}
     for name in reversed([name for name in COSTS if name in plan.expected]):
         more = kept | {name: plan.expected[name]}
         if side_by_side(more, n) <= most:
             kept = more
     left_out = tuple(name for name in COSTS if name in plan.expected and name not in kept)
-    return plan._replace(left_out=left_out, expected=kept, seconds=side_by_side(kept, n))
+    return first_that_fits([*kept])._replace(left_out=left_out)
 
 
 def ways(lengths, documents=0, tokens=0):
@@ -155,18 +187,26 @@ def ways(lengths, documents=0, tokens=0):
     return [(0, 0), *by_length, *((N, shortest) for N in NUMBERS[1:])]
 
 
-def _plan(seconds, names, minutes, n, documents):
+def _plan(seconds, names, minutes, n, documents, kind):
     """The Plan of one way to read: documents that a user gave, at most so many, T tokens."""
     given, most, T = documents
-    unit = min(seconds)
-    of_unit, of_document = seconds[unit] * UNIT / unit, seconds[T or max(seconds)]
+    curve = [0, *sorted(seconds)], [0.0, *sorted(seconds.values())]  # a pass by its length
+    of_unit = seconds[min(seconds)] * min(1.0, UNIT / min(seconds))
     expected = {}
     for name in names:
         cost = COSTS.get(name, OTHERS)
         by_itself = min(cost.documents, most) if most and not cost.is_own else cost.documents
         N = given if given and cost.documents else by_itself
-        expected[name] = cost.fixed * of_unit + N * cost.each * of_document
+        length = cost.length(T, max(seconds))
+        of_documents = N * cost.of_document(length, kind) * np.interp(length, *curve)
+        expected[name] = float(cost.seconds + cost.fixed * of_unit + of_documents)
     return Plan(minutes, most, T, (), expected, side_by_side(expected, n))
+
+
+def passes(name):
+    """About how many passes an experiment takes by itself."""
+    cost = COSTS.get(name, OTHERS)
+    return cost.fixed + cost.documents * cost.each * max(1.0, cost.hidden)
 
 
 def side_by_side(expected, n):
@@ -188,8 +228,17 @@ def of_model(model, minutes, n, given):
         return None
     documents, tokens = (given.get(name, 0) for name in ("documents", "tokens"))
     reader = sides.reader(model)
-    seconds = {T: _timed(reader, T) for T in lengths(reader.config.n_ctx, tokens)}
-    return choose(seconds, [*registry.EXPERIMENTS], minutes, n, documents, tokens)
+    seconds = _of_lengths(reader, lengths(reader.config.n_ctx, tokens), n)
+    names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]
+    cfg = reader.config
+    kind = Kind(cfg.task_head == "masked", cfg.n_layers * cfg.n_heads)
+    return choose(seconds, names, minutes, n, documents, tokens, kind)
+
+
+def _needless(model):
+    """Dear experiments that have nothing to measure in such a model."""
+    stacks = {"alignment": model.encoder is None, "relearn": model.config.task_head != "masked"}
+    return [name for name, is_needless in stacks.items() if is_needless]
 
 
 def lengths(longest, tokens=0):
@@ -206,17 +255,33 @@ def lengths(longest, tokens=0):
     return tried
 
 
-def _timed(model, T):
-    """Seconds of a pass over T tokens on one core: of two tries the quicker one."""
+def _of_lengths(model, lengths, n):
+    """{T: seconds of a pass}; from a slow one on, longer ones are reckoned from it."""
+    seconds = {}
+    for T in sorted(lengths):
+        known = max(seconds, default=0)
+        is_slow = seconds.get(known, 0.0) > SLOW
+        seconds[T] = seconds[known] * 2 * LONGER if is_slow else _timed(model, T, n)
+    return seconds
+
+
+def _timed(model, T, n):
+    """Seconds of a pass over T tokens on one core, alone or while all n are busy, what is longer.
+
+    Of a causal model it is that of a loss: the logits of all tokens can cost as much as all layers.
+    """
     tokens = np.random.default_rng(0).integers(model.config.n_vocab, size=T)
-    tries = []
-    with blas.one_thread_of_blas():
-        for _ in range(2):
-            begin, of_cores = time.perf_counter(), time.process_time()
-            forward(model, tokens)
-            spent = time.perf_counter() - begin, time.process_time() - of_cores
-            tries.append(max(spent))
-    return min(tries)
+
+    def seconds(_, clock=time.thread_time):
+        begin = clock()
+        x = forward(model, tokens)
+        if model.config.task_head == "causal":
+            logits(model, x)
+        return clock() - begin
+
+    with blas.one_thread_of_blas(), ThreadPoolExecutor(n) as threads:
+        alone = min(seconds(i, time.perf_counter) for i in range(2))
+        return max(alone, *threads.map(seconds, range(n)))
 
 
 # --- in words
@@ -233,9 +298,10 @@ def _reads(plan):
     """Documents and their length, where they are limited."""
     N, T = plan.documents, plan.tokens
     if T:
-        return filled("reads at most {N} documents of {T} tokens for each experiment", N=N, T=T)
+        text = "reads {N} documents of {T} tokens for each experiment that needs no more"
+        return filled(text, N=N, T=T)
     if N:
-        return filled("reads at most {N} documents for each experiment", N=N)
+        return filled("reads {N} documents for each experiment that needs no more", N=N)
     return translated("reads as many documents as each experiment asks for")
 
 

@@ -25,7 +25,7 @@ from functools import partial
 from multiprocessing import connection
 from typing import NamedTuple
 
-from minitx import threads
+from minitx import memory, threads
 
 from ..contract import registry, sides
 from ..machine import escapes, progress
@@ -64,10 +64,10 @@ class Done(NamedTuple):
 def every(experiments, model, name, options, out, resume=False, n_processes=1, plan=None):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
-    Those that read no documents or pairs come first, those that share passes last. Prints a line
-    on stdout for each. options: each experiment gets those that it has, and at least as many
-    documents as it needs. n_processes: as many are at work at once; with more than one the model is
-    what the name says. plan: a budget.Plan, which leaves some out.
+    They come as they are finished: first those that read no documents or pairs. Prints a line on
+    stdout for each. options: each experiment gets those that it has, and at least as many documents
+    as it needs. n_processes: as many are at work at once; with more than one the model is what the
+    name says. plan: a budget.Plan, which leaves some out.
     """
     jobs = []
     for experiment in experiments:
@@ -80,15 +80,19 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
     done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
     start, took = time.monotonic(), {}
     with contextlib.closing(done):
-        for job in jobs:
-            progress.show(f"{job.experiment} …{_left(plan, took, time.monotonic() - start)}")
-            while job.experiment not in finished:
-                finished |= next(done)
+        while jobs:
+            for job in [job for job in jobs if job.experiment in finished]:
+                jobs.remove(job)
+                outcome, seconds = finished.pop(job.experiment)
+                state = _state(outcome, job.note)
+                print(f"{job.experiment:18} {seconds:6.1f} s{state}", flush=True)
+                yield registry.get(job.experiment), outcome, seconds
+            if jobs:
+                left = _left(plan, took, time.monotonic() - start)
+                progress.show(f"{jobs[0].experiment} …{left}")
+                finished = next(done)
                 took |= {name: own.seconds for name, own in finished.items()}
-            outcome, seconds = finished.pop(job.experiment)
-            progress.show("")
-            print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
-            yield registry.get(job.experiment), outcome, seconds
+                progress.show("")
 
 
 def _left_out(plan):
@@ -125,15 +129,20 @@ def _groups(jobs, n_processes):
     """Jobs that run together, because they share passes, and each other by itself: [[Job]].
 
     As many groups share as half of the processes, once each has done EARLY quick jobs; the other
-    half does the rest. A single process does them last.
+    half does the rest, of what reads documents the longest first, so that none is left alone at the
+    end. A single process does them last.
     """
     n = max(1, n_processes // 2)
     ranks = [_rank(job) for job in jobs]
     n_alone = len(jobs) - ranks.count(SHARING)
     sharing = jobs[n_alone:]
     together = [sharing[i::n] for i in range(n)]
-    groups = [[job] for job in jobs[:n_alone]]
-    early = min(EARLY * n_processes, ranks.count(QUICK))
+    n_quick = ranks.count(QUICK)
+    reading = jobs[n_quick:n_alone]
+    if n_processes > 1:
+        reading.sort(key=lambda job: -budget.passes(job.experiment))
+    groups = [[job] for job in (*jobs[:n_quick], *reading)]
+    early = min(EARLY * n_processes, n_quick)
     place = n_alone if n_processes == 1 else early
     groups[place:place] = filter(None, together)
     return groups
@@ -268,6 +277,7 @@ def _without_interrupts():
 
 def _begin(pipe, n_threads):
     """A process begins: with a part of the cores, no lines of progress, and a way to end."""
+    memory.share_freed_memory()
     shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
     threading.Thread(target=_end_with_parent, args=[pipe], daemon=True).start()
@@ -289,7 +299,9 @@ def _end_with_parent(pipe):
 def _in_process(jobs):
     """{experiment: Done} of a group, on one core."""
     with executor.use(executor.Threads(1)), blas.one_thread_of_blas():
-        return together(jobs, _model(jobs[0].model))
+        done = together(jobs, _model(jobs[0].model))
+    memory.give_back()
+    return done
 
 
 @functools.lru_cache(1)

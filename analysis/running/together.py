@@ -1,7 +1,8 @@
 """Several experiments at once, so that what they gather of the same documents is one pass.
 
-Each runs in a thread of its own up to its next `gather`. There it waits until the others wait, too,
-or have ended; then one pass over the documents measures for all of them. A gather over fewer than
+Each runs in a thread of its own up to its next `gather`, one after the other, as the memory of one
+is enough. There it waits until the others wait, too, or have ended; then one pass over the
+documents measures for all of them. A gather over fewer than
 half of the documents that another one reads goes first: it mostly chooses what is read afterwards.
 
 Order: where experiments meet, who runs them.
@@ -11,6 +12,7 @@ import threading
 import time
 from contextvars import ContextVar, copy_context
 
+from minitx import memory
 from minitx.interrupt import kept
 
 PATIENCE = 5.0  # seconds for an experiment to notice that the command was interrupted
@@ -32,23 +34,36 @@ class Meeting:
     def __init__(self, n):
         self.n_at_work = n  # experiments that neither wait nor have ended
         self.waiting = {}  # Sum -> its Member
+        self.is_busy = False  # whether one is at work at this moment; the others come after it
         self.is_over = False
         self.changed = threading.Condition()
 
+    def begin(self):
+        """Wait for one's turn to be at work."""
+        with self.changed:
+            self._take_turn(lambda: True)
+
     def gather(self, total):
         """Wait until a Sum has all of its documents; called by its experiment."""
+        memory.give_back()
         with self.changed:
             self.n_at_work -= 1
+            self.is_busy = False
             self.waiting[total] = threading.current_thread()
             self.changed.notify_all()
-            self.changed.wait_for(lambda: self.is_over or total not in self.waiting)
-            if self.is_over:
-                raise Over
+            self._take_turn(lambda: total not in self.waiting)
+
+    def _take_turn(self, is_ready):
+        self.changed.wait_for(lambda: self.is_over or (is_ready() and not self.is_busy))
+        if self.is_over:
+            raise Over
+        self.is_busy = True
 
     def leave(self):
         """An experiment has ended."""
         with self.changed:
             self.n_at_work -= 1
+            self.is_busy = False
             self.changed.notify_all()
 
     def next(self):
@@ -90,6 +105,7 @@ class Member(threading.Thread):
         """Call the function where `gather` meets the others; keep its result, or its error."""
         self.context.run(_current.set, self.meeting)
         try:
+            self.meeting.begin()
             self.result = self.context.run(self.function)
         except Over:
             pass

@@ -48,6 +48,12 @@ def produced(out, n):
     return outcomes, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
 
 
+def without_seconds(text):
+    """The lines of experiments, in the order of their words."""
+    words = [line.split() for line in text.splitlines()]
+    return sorted([name, *others] for name, _, _, *others in words)
+
+
 def test_what_reads_documents_or_pairs_comes_behind_what_reads_none():
     names = "profiles", "circuit", "probe", "patch", "parts", "paths", "attribute", "models"
     jobs = [many.Job(name, None, MODEL, {}, "", "", False) for name in names]
@@ -55,27 +61,36 @@ def test_what_reads_documents_or_pairs_comes_behind_what_reads_none():
     assert [job.experiment for job in sorted(jobs, key=many._rank)][:3] == [*first]
 
 
-def test_side_by_side_they_are_the_same_bytes_in_the_same_order(tmp_path, capsys):
+def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
     alone, files = produced(tmp_path / "alone", 1)
     said = capsys.readouterr().out
     together, same = produced(tmp_path / "together", 2)
     order = ["models", "positions", "alignment", "attention", "probe", "bases"]
-    assert [*together] == [*alone] == order and files == same and len(files) == 5 * 3
+    assert [*alone] == order and {*together} == {*order} and files == same and len(files) == 5 * 3
     assert alone["probe"].note.startswith("takes 6 documents") and together["probe"].note
-    lines = [" ".join(x.split()[3:]) for x in said.splitlines()]
-    again = [" ".join(x.split()[3:]) for x in capsys.readouterr().out.splitlines()]
+    lines, again = map(without_seconds, (said, capsys.readouterr().out))
     assert lines == again and "left out: alignment needs an encoder-decoder" in said
     for name in NAMES:
         assert type(alone[name]) is type(together[name])
     assert together["alignment"].left_out and alone["bases"].svg == together["bases"].svg
 
 
+def test_what_takes_longest_goes_first_of_what_reads_by_itself():
+    names = "models", "shift", "dial", "norms", "mask-positions", "lags"
+    jobs = sorted((many.Job(x, None, MODEL, {}, "", "", False) for x in names), key=many._rank)
+    groups = [[job.experiment for job in jobs] for jobs in many._groups(jobs, 2)]
+    assert groups == [["models"], ["dial", "lags"], ["mask-positions"], ["shift"], ["norms"]]
+    alone = [job.experiment for [job, *_] in many._groups(jobs, 1)]
+    assert alone == ["models", "shift", "norms", "mask-positions", "dial"]
+
+
 def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
     listed = [registry.get(name) for name in ("positions", "attention")]
     options = {"shuffles": -3, "text": "sample"}
     done = [*many.every(listed, minitx.load(MODEL), MODEL, options, tmp_path, n_processes=2)]
-    assert done[0][1].reason.startswith("shuffles is -3") and not done[0][1].left_out
-    assert done[1][1].settings["options"]["text"] == "sample"
+    of = {experiment.name: outcome for experiment, outcome, _ in done}
+    assert of["positions"].reason.startswith("shuffles is -3") and not of["positions"].left_out
+    assert of["attention"].settings["options"]["text"] == "sample"
 
 
 def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
