@@ -70,8 +70,8 @@ def cca(
     y_random = maths.columns(against.rows(random)[: texts.T][inner], components)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
-    own, by_random = _gather((model, random), texts, inner, half, run)
-    result = _by_layer(own, texts, y, orders)
+    result = _by_layer(_gather(model, texts, half, run, "documents"), texts, y, orders)
+    by_random = _gather(random, texts, half, run, "documents: random weights")
     result["correlations_random"] = _by_layer(by_random, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
     result |= {"n_rows": half * len(table), "n_features": model.config.d_model}
@@ -130,21 +130,18 @@ def _half(documents, T, D, K):
     return half
 
 
-def _gather(models, documents, inner, half, run):
-    """Of each model the sums over documents of the fit and of the test, at every layer."""
+def _gather(model, documents, half, run, what):
+    """The sums over documents of the fit and of the test, at every layer."""
+    inner = documents.ordinary()
 
     def measure(i, document):
-        sums = {}
-        for number, model in enumerate(models):
-            states = yield residual_stream.states_read(model, document)
-            xx, places = zip(*(maths.sums(x[inner]) for x in states))
-            part = "fit" if i < half else "test"
-            sums |= {f"{part} xx {number}": np.array(xx), f"{part} places {number}": places}
-        return sums
+        states = yield residual_stream.states_read(model, document)
+        xx, places = zip(*(maths.sums(x[inner]) for x in states))
+        part = "fit" if i < half else "test"
+        return {f"{part} xx": np.array(xx), f"{part} places": places}
 
-    sums = run.gather(measure, documents, "documents")
-    names = "fit xx", "fit places", "test xx", "test places"
-    return [[sums[f"{name} {number}"] for name in names] for number in range(len(models))]
+    sums = run.gather(measure, documents, what)
+    return [sums[name] for name in ("fit xx", "fit places", "test xx", "test places")]
 
 
 def _correlate(fit, test, y, orders):

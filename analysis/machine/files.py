@@ -55,7 +55,7 @@ def write_all(contents, before=lambda: None):
 
 
 def _as_bytes(content):
-    return content if isinstance(content, bytes) else content.encode()
+    return content.encode() if isinstance(content, str) else content
 
 
 @contextmanager

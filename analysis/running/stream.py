@@ -106,7 +106,7 @@ class Run:
         state = {f"of_{name}": np.asarray(value) for name, value in sums.items()}
         state |= {"done": np.asarray(done), "key": np.asarray(self.key)}
         np.savez(content, **state, digest=digest_of("", state, state.get))
-        files.write(path, content.getvalue())
+        files.write(path, content.getbuffer())
 
     def _restored(self, path, keep, N):
         """Of the N documents, how many an interrupted run has done, and their sums.
@@ -161,7 +161,7 @@ class Sum:
 
     def arrays(self):
         """{name: array} of all documents."""
-        return {name: np.array(value) for name, value in self.sums.items()}
+        return {name: np.asarray(value) for name, value in self.sums.items()}
 
 
 def gathered(totals):
@@ -288,6 +288,8 @@ def _add(sums, result, keep):
             _check_shape(name, x, sums[name][0] if kept else sums[name])
         if kept:
             sums.setdefault(name, []).append(x)
+        elif name in sums and x.ndim:
+            sums[name] += x
         else:
             sums[name] = sums.get(name, 0.0) + x
 
