@@ -4,12 +4,14 @@ from . import interrupt as _interrupt  # noqa: F401  (before all that takes time
 
 # isort: split
 import sys as _sys
+from collections.abc import Mapping as _Mapping
 from dataclasses import replace as _replace
 from os import PathLike as _PathLike
 from os.path import isfile as _isfile
 from pathlib import Path as _Path
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from numpy.typing import DTypeLike as _DTypeLike
 
@@ -18,6 +20,7 @@ from .cache import Cache
 from .checkpoint import read_model as _read_model
 from .checkpoint import tell_unread as _tell_unread
 from .cost import cost
+from .edits import Edit as _Edit
 from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
@@ -46,6 +49,7 @@ from .weights.local import check_name as _check_name
 from .weights.local import find as _find
 
 if _TYPE_CHECKING:
+    from .analysis.live.server import Serving as _Serving
     from .analysis.pages.inline import Page as _Page
 
 __all__ = [
@@ -74,6 +78,7 @@ __all__ = [
     "open_collection",
     "resized",
     "run",
+    "serve",
     "similarity",
     "steer",
     "steering_vector",
@@ -157,6 +162,36 @@ def explore(
 
     wanted = inline.Wanted(words, target, beside, beside_model)
     return inline.page(model, text, height, wanted)
+
+
+def serve(
+    model: Model | str | _PathLike[str],
+    text: str | tuple[str, str] | None = None,
+    edits: _Mapping[_Any, _Edit] | None = None,
+    *,
+    port: int = 0,
+    browser: bool = True,
+) -> "_Serving":
+    """The live page of `minitx serve`, from Python: `.address`, `.close()`, `.wait()`.
+
+    text: what it starts with, or a pair; by default one that the model can read. edits: as `run`
+    takes them, such as those of `minitx.steer`. With edits the page always has the changed run
+    beside the model as it is; what a reader changes there comes on top, and at the same point
+    replaces them. port: 0 takes a free one. browser: whether it is opened in one. A script that
+    would end calls `.wait()`. It needs minitx[live].
+    Raises ValueError for edits that a run refuses, for a text that the page cannot show, and for a
+    taken port.
+
+    >>> import minitx
+    >>> v = minitx.steering_vector("tiny-stories", ["A sad dog"], ["A happy dog"], layer=2)
+    >>> page = minitx.serve("tiny-stories", "Tom was sad.", minitx.steer(v, 4.0), browser=False)
+    >>> page.address.startswith("http://127.0.0.1:")
+    True
+    >>> page.close()
+    """
+    from .analysis.live import server
+
+    return server.of_python(model, text, edits, port, browser)
 
 
 class _TraceModule(_ModuleType):

@@ -685,6 +685,8 @@ def test_steer_says_what_python_gives(tmp_path, capsys):
     assert lines[3].startswith("made of 9 texts towards and 9 away; 3 and 3 others are held out")
     effects = [vector.effect(side[3::4], 2.0) for side in texts]
     assert f"not part of the vector: {effects[0].change:+.3f} nats a token" in lines[5]
+    low, high = np.sort(effects[0].untrained)[[0, -1]]
+    assert f"random weights {low:+.3f} to {high:+.3f})" in lines[5]
     assert lines[7].startswith("log-probability of other text, the price: ")
     contrast = vector.contrast(*effects)
     assert lines[9].startswith(f"{contrast.verdict}: texts") and f"{contrast.null:+.3f}" in lines[9]
@@ -791,7 +793,8 @@ def test_examples_of_ids_and_of_a_column(tmp_path, capsys):
     assert cli.main([*asked, "--point", "z.L1", "--feature", "1,2", "--out", str(page)]) == 0
     said = capsys.readouterr().out
     rows = [[3, 4, 5, 6], [7, 8, 9]]
-    examples = minitx.top_examples("tiny-gpt2", rows, ("z", 1), (1, 2), n=1)
+    examples = minitx.top_examples("tiny-gpt2", rows, ("z", 1), (1, 2), n=1, untrained=True)
+    assert f"; with random weights: {examples.untrained[0]:.4g}" in said
     assert said.startswith(repr(examples)) and "Texts drawn at random" in page.read_text()
     (tmp_path / "t.csv").write_text("a,body\n1,The dog ran.\n2,She was sad.\n")
     table = ["examples", "tiny-gpt2", "--text", str(tmp_path / "t.csv"), "--column", "body"]

@@ -31,7 +31,7 @@ def run(arguments):
         flags.point_of(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
     )
     rows = documents.of(arguments, model)
-    result = minitx.top_examples(model, rows, asked, feature, arguments.n)
+    result = minitx.top_examples(model, rows, asked, feature, arguments.n, untrained=True)
     print(result)
     if arguments.out is not None:
         result.save(arguments.out)

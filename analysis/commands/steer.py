@@ -41,7 +41,7 @@ MADE = (
 VECTOR = "before layer {layer}: {share:.1%} of the stream's length (shuffled labels: {null:.1%})"
 EFFECT = (
     "{what}: {change:+.3f} nats a token (shuffled labels {low:+.3f} to {high:+.3f}, "
-    "random directions {least:+.3f} to {most:+.3f})"
+    "random directions {least:+.3f} to {most:+.3f}, random weights {first:+.3f} to {last:+.3f})"
 )
 PARTS = (  # of held-out texts and others
     "log-probability of texts to steer towards, not part of the vector",
@@ -118,4 +118,5 @@ def effect_of(what, effect):
     """One effect in a line, beside chance."""
     numbers = {"change": effect.change, "low": effect.shuffled.min(), "high": effect.shuffled.max()}
     numbers |= {"least": effect.random.min(), "most": effect.random.max()}
+    numbers |= {"first": effect.untrained.min(), "last": effect.untrained.max()}
     return filled(EFFECT, what=translated(what), **numbers)

@@ -16,6 +16,8 @@ from ..texts import joined
 from . import guesses, interventions, validation
 from .place import PREFIX, Place, place, stack_of
 
+GIVEN = "edits = dict(given)  # given: what minitx.serve had as edits"
+
 
 class Shown(NamedTuple):
     """The number on the screen: of a head the mean attention to an offset, or to its strongest key.
@@ -61,6 +63,7 @@ class Given(NamedTuple):
     shown: Shown | None = None  # what is printed
     sampling: Sampling | None = None  # of a causal model: how the next token is drawn
     place: int | None = None  # the token whose guess is printed
+    edited: bool = False  # with the edits that `minitx.serve` was given
 
     @property
     def is_picture(self):
@@ -93,7 +96,7 @@ class Given(NamedTuple):
 
 def code(changes, given):
     """The lines as one text."""
-    lines = [*_reading(given), "edits = {}"]
+    lines = [*_reading(given), GIVEN if given.edited else "edits = {}"]
     if changes:
         lines += interventions.lines(changes, _where(changes, given))
     lines.append(f"trace = minitx.run(model, tokens, edits=edits{given.source})")
@@ -105,7 +108,7 @@ def code(changes, given):
         lines += _next(given.sampling)
     if given.place is not None:
         imports.insert(1, "from scipy.special import softmax")
-        lines += _guess(given, bool(changes))
+        lines += _guess(given, given.edited or bool(changes))
     if given.is_picture:
         imports.append("from minitx.weights import shapes")
     for change in changes.records():

@@ -86,15 +86,15 @@ class Changes:
         """Raises ValueError for what this model, or a text of these tokens [T], cannot take."""
         interventions.check(self, place(self.stack, model, tokens, source))
 
-    def edits(self, model, tokens, source=None):
+    def edits(self, model, tokens, source=None, given=()):
         """{point: array or f(x)} for `minitx.run` of these tokens [T].
 
-        source: ids [S] that an encoder-decoder reads. Raises ValueError as `check` does. A dial
-        needs a run of its own.
+        source: ids [S] that an encoder-decoder reads. given: edits that are made first. Raises
+        ValueError as `check` does. A dial needs a run of its own.
         """
         where = place(self.stack, model, tokens, source)
         interventions.check(self, where)
-        return interventions.edits(self, where)
+        return interventions.edits(self, where, given)
 
     def code(self, model, text, name=None, **given):
         """The Python that computes `trace`, a run of this text with these changes.

@@ -21,12 +21,12 @@ def check(changes, place):
         change.check(changes, place)
 
 
-def edits(changes, place):
+def edits(changes, place, given):
     """{point: array or f(x)} of `minitx.run`, for changes that `check` lets pass.
 
-    Where two changes edit one point, the later one of CHANGES counts.
+    Where two changes edit one point, the later one of CHANGES counts; given: edits before them.
     """
-    by_point = {}
+    by_point = dict(given)
     for change in sorted(changes.records(), key=_order):
         by_point |= change.edits(changes, place, by_point)
     return by_point

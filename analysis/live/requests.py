@@ -27,6 +27,7 @@ class RunRequest:
     words: bool = False  # whole words instead of pieces
     hidden: tuple = ()  # places of tokens that a masked model does not see
     changes: Changes = NOTHING
+    edited: bool = False  # with the edits that `minitx.serve` was given
     null: bool = False
     temperature: float = 1.0  # this and the next two as `minitx.generate` takes them
     top_k: int | None = None
@@ -80,17 +81,22 @@ class RunRequest:
     def as_is(self):
         """The same without changes: what is computed once for all of them."""
         drawn = {"temperature": 1.0, "top_k": None, "top_p": None}
-        return replace(self, changes=NOTHING, null=False, **drawn)
+        return replace(self, changes=NOTHING, edited=False, null=False, **drawn)
+
+    @property
+    def is_changed(self):
+        """Whether there is anything to compare with the model as it is."""
+        return self.edited or bool(self.changes)
 
     @property
     def by_chance(self):
         """The same with the null of the changes in their place."""
-        return replace(self.as_is, changes=self.changes.null())
+        return replace(self.changed, changes=self.changes.null())
 
     @property
     def changed(self):
         """The same without what does not change a run."""
-        return replace(self.as_is, changes=self.changes)
+        return replace(self.as_is, changes=self.changes, edited=self.edited)
 
 
 def _text(name, text):

@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitx.edits import edits_by_point
+from minitx.points import points
+
+from ..machine.language import filled
 from ..measures import decoder_texts, losses
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
@@ -20,6 +24,7 @@ from . import as_python, guesses, validation
 from .requests import RunRequest
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
+GIVEN = "edits given: {points}"
 KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
 
 
@@ -47,16 +52,18 @@ class Tokens(NamedTuple):
 class Runs:
     """The models of a page, and what was computed last."""
 
-    def __init__(self, models, kept=KEPT, attribution=False, split=False):
+    def __init__(self, models, kept=KEPT, attribution=False, split=False, given=()):
         """models: {name: Model}. kept: how many results of each kind.
 
         attribution: what tokens and heads add to a guess, of runs that are not changed. split:
-        texts are cut into words, by blanks.
+        texts are cut into words, by blanks. given: edits of `minitx.run` that are part of every
+        changed run.
         """
         if attribution:
             for model in models.values():
                 pushes.check(model)
         self.models, self.attribution, self.split = models, attribution, split
+        self.given = given
         self.tokens = lru_cache(kept)(self._tokens)
         self.edits = lru_cache(kept)(self._edits)
         self.run = lru_cache(kept)(self._run)
@@ -71,7 +78,8 @@ class Runs:
 
     def request(self, values):
         """The RunRequest of what a page asks; ValueError for values of the wrong kind."""
-        return replace(RunRequest.of(values, self.names), split=self.split)
+        own = {"split": self.split, "edited": bool(self.given)}
+        return replace(RunRequest.of(values, self.names), **own)
 
     def answer(self, request, check=lambda: None):
         """The JSON of {"runs", "live"}, as a page takes it.
@@ -92,7 +100,7 @@ class Runs:
     def requests(self, request):
         """A request for each run of a page, by the run's name."""
         wanted = {"as is": request.as_is}
-        if request.changes:
+        if request.is_changed:
             wanted["changed"] = request.changed
         if request.null:
             wanted["by chance"] = request.by_chance
@@ -109,7 +117,7 @@ class Runs:
         reader = model.encoder or model
         values |= {"second": request.second, "typed": joined.typed_separator(reader, request.pair)}
         values["source"] = None if tokens.source is None else len(tokens.source)
-        values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
+        values |= {"changes": request.changes.as_json(), "says": self.says(request)}
         values["curve"] = None if curve is None else curve.tolist()
         outputs = [self.outputs(each) for each in requests.values()]
         values["guesses"] = guesses.beside(model, tokens, request, outputs)
@@ -131,7 +139,15 @@ class Runs:
             run = {"name": name} | json.loads(self.run(each, lens=True))
             given = self.models[each.model], self.tokens(each.as_is).said
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
-        return explore.page(*runs, view=view, says=request.changes.says())
+        return explore.page(*runs, view=view, says=self.says(request))
+
+    def says(self, request):
+        """What is changed, in words."""
+        given = ""
+        if request.edited:
+            names = [f"{key[0]} {key[1]}" if isinstance(key, tuple) else key for key in self.given]
+            given = filled(GIVEN, points=", ".join(names))
+        return "; ".join(filter(None, (given, request.changes.says())))
 
     def writers(self, request, name, place):
         """Who wrote the guesses at one place of the run of that name: what a page shows."""
@@ -154,7 +170,7 @@ class Runs:
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         if request.changes:
             request.changes.check(model, *tokens.texts)
-        given = {"target": request.target, "hidden": request.hidden}
+        given = {"target": request.target, "hidden": request.hidden, "edited": request.edited}
         if shown is not None:
             given["shown"] = as_python.Shown.of(shown, model)
         if guesses.continues(model):
@@ -168,7 +184,7 @@ class Runs:
         """The text with one more token, this one or one drawn from what the changed model says."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         guesses.check_continues(model)
-        wanted = request.changed if request.changes else request.as_is
+        wanted = request.changed if request.is_changed else request.as_is
         if token is None:
             token = guesses.draw(self.outputs(wanted), request.sampling, seed)
         return model.tokenizer.decode([*tokens.ids, token])
@@ -193,9 +209,12 @@ class Runs:
         """The edits of a request's changes."""
         tokens = self.tokens(request.as_is)
         model = self.models[request.model]
+        given = {}
+        if request.edited:
+            given = edits_by_point(self.given, points(model), model)
         if not request.changes:
-            return {}
-        return request.changes.edits(model, *tokens.texts)
+            return given
+        return request.changes.edits(model, *tokens.texts, given=given)
 
     def _run(self, request, lens):
         """The JSON of one run; lens: with guesses by layer."""

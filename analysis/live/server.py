@@ -17,12 +17,13 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from ..contract import own_texts
-from ..pages import assets, explore
+from ..pages import assets, explore, inline
 from ..texts import corpus, joined
 from . import atlases, guard, patching
 from .guard import Refused, failed
 from .registry import CHANGES
 from .requests import LONGEST, TEMPERATURES
+from .runs import Runs
 from .turns import Busy, Superseded, Turns
 
 HOST = "127.0.0.1"
@@ -193,7 +194,7 @@ def facts(runs):
     models = {name: _model_facts(model) for name, model in runs.models.items()}
     changes = [change.facts for change in CHANGES.values()]
     limits = {"text": LONGEST, "temperature": TEMPERATURES}
-    return {"changes": changes, "models": models, "limits": limits}
+    return {"changes": changes, "models": models, "limits": limits, "edited": bool(runs.given)}
 
 
 def _model_facts(model):
@@ -220,15 +221,61 @@ def serve(runs, port, text=None, with_browser=True):
     it a date. Raises ValueError for a taken port.
     """
     with listening(port) as listener:
-        port = listener.getsockname()[1]
-        address = f"http://{HOST}:{port}/"
-        text = first_text(runs.models[runs.names[0]]) if text is None else text
-        atlas = atlases.Atlases(runs.names, "\n".join(joined.parts(text)))
-        application = app(runs, port, text, atlas)
+        running, address = ready(runs, listener, text)
         print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
         if with_browser and has_screen():
             threading.Timer(0.3, webbrowser.open, [address]).start()
-        Server(uvicorn.Config(application, **OPTIONS), atlas).run(sockets=[listener])
+        running.run(sockets=[listener])
+
+
+def ready(runs, listener, text):
+    """A Server of the page that starts with this text, and its address."""
+    port = listener.getsockname()[1]
+    text = first_text(runs.models[runs.names[0]]) if text is None else text
+    atlas = atlases.Atlases(runs.names, "\n".join(joined.parts(text)))
+    application = app(runs, port, text, atlas)
+    return Server(uvicorn.Config(application, **OPTIONS), atlas), f"http://{HOST}:{port}/"
+
+
+class Serving:
+    """A live page that a thread serves: `.address`, `.close()`, and `.wait()` for its end."""
+
+    def __init__(self, runs, port=0, text=None, with_browser=False):
+        listener = listening(port)
+        try:
+            self._server, self.address = ready(runs, listener, text)
+        except ValueError:
+            listener.close()
+            raise
+        options = {"target": self._server.run, "kwargs": {"sockets": [listener]}, "daemon": True}
+        self._thread = threading.Thread(**options)
+        self._thread.start()
+        if with_browser and has_screen():
+            webbrowser.open(self.address)
+
+    def __repr__(self):
+        return f"<a live page at {self.address}; .close() ends it>"
+
+    def wait(self):
+        """Wait for Ctrl-C, or for another thread that ends the page."""
+        try:
+            self._thread.join()
+        finally:
+            self.close()
+
+    def close(self):
+        """End it, and the processes of its atlas."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
+def of_python(model, text, edits, port, with_browser):
+    """The Serving of a Model, or of a model's name, with these edits in each changed run."""
+    model, name = inline.named(model)
+    if text is not None:
+        joined.check(text)
+    runs = Runs({name: model}, given=edits or {})
+    return Serving(runs, port, text, with_browser)
 
 
 class Server(uvicorn.Server):

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import minitx
+from minitx.mapped import Mapped
 
 from ..machine import files
 from ..machine.files import cache, writable
@@ -76,6 +77,8 @@ def untrained(model, rng):
 
 def _noise_like(x, rng):
     """Gaussian noise of the mean and deviation of an array; anything else as it is."""
+    if isinstance(x, Mapped):
+        x = np.asarray(x)
     if not isinstance(x, np.ndarray):
         return x
     mean = float(x.mean(dtype=np.float64))

@@ -21,7 +21,7 @@ from ..points import Key
 from ..text import told_once
 from ..training.saved import write
 from .features import read_feature
-from .passes import encode, point_of, reader, vectors
+from .passes import encode, point_of, random_of, reader, vectors
 
 CONTEXT = 8  # tokens on either side
 BINS = 30
@@ -54,12 +54,14 @@ class Examples(show.Shown):
     """Texts in which a feature is largest: `.largest` and `.random` are lists of Example.
 
     `.values` [n]: those of the largest, `.null` [n]: the largest of the same texts with their
-    tokens in random order. `.counts` [30] and `.edges` [31]: the histogram of all tokens, of which
+    tokens in random order. `.untrained` [n]: the largest of a model with random weights, None if
+    not asked for. `.counts` [30] and `.edges` [31]: the histogram of all tokens, of which
     there are `.n_tokens`, in `.n_texts`. `.save(path)` writes a page.
     """
 
-    def __init__(self, what, largest, random, null, values, n_texts):
-        self.largest, self.random, self.null = largest, random, null
+    def __init__(self, what, largest, random, nulls, values, n_texts):
+        self.largest, self.random = largest, random
+        self.null, self.untrained = nulls
         self.values = np.array([example.value for example in largest])
         self.counts, self.edges = np.histogram(values, BINS)
         self.n_tokens, self.n_texts = len(values), n_texts
@@ -76,8 +78,12 @@ class Examples(show.Shown):
 
     def _beside(self):
         mean, null = self.values.mean(), self.null.mean()
+        weights = ""
+        if self.untrained is not None:
+            weights = f"; with random weights: {self.untrained.mean():.4g}"
         same = SAME if np.allclose(self.values, self.null, rtol=1e-3) else ""
-        return f"mean of these values: {mean:.4g}; with tokens in random order: {null:.4g}{same}"
+        said = f"mean of these values: {mean:.4g}; with tokens in random order: {null:.4g}"
+        return f"{said}{weights}{same}"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a page: the examples, random ones, and the histogram."""
@@ -102,6 +108,7 @@ def top_examples(
     n: int = 20,
     *,
     seed: int = 0,
+    untrained: bool = False,
 ) -> Examples:
     """The n texts in which one feature is largest, each at its largest token, with their context.
 
@@ -109,7 +116,8 @@ def top_examples(
     at: a point with one vector for each token. feature: the number of a neuron, ("post", 3) and 17;
     at a point of heads that of a head, by the norm of its vector, or (head, column); a direction
     [F], by the dot product; or f(x [T F]) -> [T], such as a feature of a sparse autoencoder.
-    seed: of the random order and of the random texts.
+    seed: of the random order, of the random texts and of random weights. untrained: whether the
+    same is computed of a model with random weights, of the same shape.
     Raises ValueError for a point or a feature that the model does not have, and for no documents.
 
     >>> import minitx
@@ -127,12 +135,15 @@ def top_examples(
         raise ValueError(f"n is {n!r:.80}; expected a number of texts, 1 or more")
     measure, name = read_feature(model, point, feature)
     search = Search(model, n, seed)
+    noise = random_of(model, seed) if untrained else None
     for number, document in enumerate(documents):
         batch = encode(model, document, number)
         mixed = search.mixed(batch)
         values = measure(vectors(model, batch, [point])[point])
         null = measure(vectors(model, mixed, [point])[point])
         search.add(batch.tokens[0], values, null)
+        if untrained:
+            search.add_untrained(measure(vectors(noise, batch, [point])[point]))
     if not search.n_texts:
         raise ValueError("no documents; expected at least one")
     return search.examples(name)
@@ -148,7 +159,7 @@ class Search:
         self.before, self.after = corpus.specials(model)
         self.rng = np.random.default_rng(seed)
         self.largest, self.random = [], []
-        self.null, self.values = [], []
+        self.null, self.untrained, self.values = [], [], []
 
     def mixed(self, batch):
         """A text with its tokens but the special ones in random order."""
@@ -171,16 +182,24 @@ class Search:
         drawn = int(self.rng.integers(len(values)))
         self.largest.append(self._example(ids, values, top))
         self.largest.sort(key=lambda x: -x[0])
-        self.null.append(float(np.max(null)))
-        self.null.sort(reverse=True)
+        self._keep(self.null, null)
         slot = self.n_texts
         if slot >= self.n:  # each text is as likely to be among the n (Vitter 1985)
             slot = int(self.rng.integers(slot + 1))
         if slot < self.n:
             self.random[slot : slot + 1] = [self._example(ids, values, drawn)]
-        del self.largest[self.n :], self.null[self.n :]
+        del self.largest[self.n :]
         self.values.append(values)
         self.n_texts += 1
+
+    def add_untrained(self, values):
+        """The same text, in a model with random weights."""
+        self._keep(self.untrained, values)
+
+    def _keep(self, largest, values):
+        largest.append(float(np.max(values)))
+        largest.sort(reverse=True)
+        del largest[self.n :]
 
     def _example(self, ids, values, position):
         begin = max(position - CONTEXT, 0)
@@ -194,7 +213,8 @@ class Search:
         largest = [self._shown(*x) for x in self.largest]
         random = [self._shown(*x) for x in self.random]
         values = np.concatenate(self.values)
-        return Examples(what, largest, random, np.array(self.null), values, self.n_texts)
+        nulls = np.array(self.null), np.array(self.untrained) if self.untrained else None
+        return Examples(what, largest, random, nulls, values, self.n_texts)
 
     def _shown(self, value, document, position, window, own):
         from ..analysis.texts import corpus

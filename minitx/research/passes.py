@@ -93,6 +93,13 @@ def rows(x):  # [1 T F], or [1 H T d] -> [T F], or [T H*d]
     return x[0].swapaxes(0, 1).reshape(x.shape[2], -1)
 
 
+def random_of(model, seed):
+    """A model of the same shape with random weights."""
+    from ..analysis.measures import document_features
+
+    return document_features.untrained(model, np.random.default_rng(seed))
+
+
 def choice(name, value, choices):
     """The entry of a value in a dictionary. Raises ValueError that lists what there is."""
     if not isinstance(value, str) or value not in choices:

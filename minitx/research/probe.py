@@ -27,7 +27,7 @@ from ..points import Key
 from ..text import told_once
 from ..training.saved import write
 from .labelled import of_file, read_labels, split
-from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
+from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 
 SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
 ENOUGH = 10  # training rows for each effective feature
@@ -210,13 +210,6 @@ def probes(model, texts, labels, points, token, seed=0, untrained=True):
         null = rows._replace(x=at_random[point]) if untrained else None
         arrays, stated = fitted(rows, null, side, seed)
         yield Probe(model, arrays, point=point, token=token, classes=classes, **stated)
-
-
-def random_of(model, seed):
-    """A model of the same shape with random weights."""
-    from ..analysis.measures import document_features
-
-    return document_features.untrained(model, np.random.default_rng(seed))
 
 
 def pooled(model, batches, points, pool):  # -> {point: [N F]}

@@ -9,6 +9,7 @@ Order: the vector, its edit, its effect on texts, their log-probability.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from os import PathLike
 from typing import NamedTuple
 
@@ -20,9 +21,10 @@ from ..heads import require_head
 from ..inputs import Ids, Texts
 from ..text import told_once
 from ..trace import run
-from .passes import POOLS, choice, encoded, listed, point_of, reader, vectors
+from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 
 DRAWS, TRIED = 100, 20  # shuffled vectors; of them, those whose effect is measured
+UNTRAINED = 4  # models with random weights
 CHANCE = 0.95  # quantile of what shuffled labels give
 VERDICTS = "beyond chance", "no more than chance", "undecided"
 LEAST, HELD_OUT = 6, 2  # texts of each side that a vector is made of, and that it is tried on
@@ -33,20 +35,23 @@ class Effect(NamedTuple):
 
     change: mean of the texts. shuffled, random [n]: the same of vectors of shuffled labels, as long
     as these are, and of random directions, as long as the vector. by_text [N]: of each text.
+    untrained [4]: the same of models with random weights, by the vectors that their streams give.
     """
 
     change: float
     shuffled: np.ndarray
     random: np.ndarray
     by_text: np.ndarray
+    untrained: np.ndarray
 
 
 class Contrast(NamedTuple):
     """The change of texts to steer towards less that of texts to steer away from, nats per token.
 
-    interval: 95 % over the texts (Welch's t). null: the largest of vectors of shuffled labels and
-    of random directions. verdict: "beyond chance" if all of the interval is above it, "no more than
-    chance" if none is; "undecided" otherwise, and of fewer than 6 texts a side or 2 held out.
+    interval: 95 % over the texts (Welch's t). null: the largest of vectors of shuffled labels, of
+    random directions, and of random weights. verdict: "beyond chance" if all of the interval is
+    above it, "no more than chance" if none is; "undecided" otherwise, and of fewer than 6 texts a
+    side or 2 held out.
     """
 
     change: float
@@ -63,8 +68,9 @@ class SteeringVector(show.Shown):
     `.n`: how many positive and negative texts it is made of.
     """
 
-    def __init__(self, model, layer, vector, shuffled, length, n):
+    def __init__(self, model, layer, vector, shuffled, length, n, again):
         self.layer, self.n = layer, n
+        self._again = again  # f(model) -> the vector of the same texts in another model
         self.vector, self.shuffled = vector, shuffled
         self.share = float(np.linalg.norm(vector) / length)
         self.null = float(np.quantile(np.linalg.norm(shuffled, axis=1), CHANCE) / length)
@@ -101,7 +107,8 @@ class SteeringVector(show.Shown):
         shuffled = [change(direction).mean() for direction in self.shuffled[:TRIED]]
         random = [change(self._as_long(direction)).mean() for direction in drawn]
         own = change(self.vector)
-        return Effect(float(own.mean()), np.array(shuffled), np.array(random), own)
+        untrained = np.array([null._gain(batches, scale).mean() for null in self._untrained])
+        return Effect(float(own.mean()), np.array(shuffled), np.array(random), own, untrained)
 
     def contrast(self, towards: Effect, away: Effect) -> Contrast:
         """What texts of one side gain more than those of the other, beside what chance gives.
@@ -110,7 +117,8 @@ class SteeringVector(show.Shown):
         """
         shuffled = towards.shuffled - away.shuffled
         random = towards.random - away.random
-        null = float(max(shuffled.max(), random.max()))
+        untrained = towards.untrained - away.untrained
+        null = float(max(x.max() for x in (shuffled, random, untrained)))
         low = high = np.nan
         if min(len(towards.by_text), len(away.by_text)) >= HELD_OUT:
             low, high = difference(towards.by_text, away.by_text)
@@ -121,6 +129,15 @@ class SteeringVector(show.Shown):
             verdict = no_more
         change = towards.change - away.change
         return Contrast(change, (low, high), null, verdict)
+
+    @cached_property
+    def _untrained(self):
+        return [self._again(random_of(self._model, seed)) for seed in range(UNTRAINED)]
+
+    def _gain(self, batches, scale):  # -> [N]
+        edits = self._edits(self.vector, scale)
+        after, before = (log_probabilities(self._model, batches, x) for x in (edits, None))
+        return after - before
 
     def _as_long(self, direction):
         """A direction with the length of the vector itself."""
@@ -173,7 +190,11 @@ def steering_vector(
     weights = np.repeat([1 / n[0], -1 / n[1]], n)
     rng = np.random.default_rng(seed)
     shuffled = _shuffled(weights, n, rng) @ x
-    return SteeringVector(model, key[1], weights @ x, shuffled, np.mean(lengths), tuple(n))
+    again = partial(
+        steering_vector, positive=sides[0], negative=sides[1], layer=layer, token=token, seed=seed
+    )
+    length = np.mean(lengths)
+    return SteeringVector(model, key[1], weights @ x, shuffled, length, tuple(n), again)
 
 
 def _shuffled(weights, n, rng):  # -> [DRAWS N]

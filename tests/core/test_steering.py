@@ -5,9 +5,11 @@ import pytest
 import tiny
 
 import minitx
+from minitx.analysis.measures import document_features
 from minitx.research import SteeringVector
 
 GOOD, BAD, SAID = 7, 9, 5  # token ids
+NAMES = "girl boy dog man king cat woman bird bear fox queen child".split()
 
 
 def planted(u):
@@ -109,6 +111,30 @@ def test_a_planted_kind_is_steered_beyond_chance():
     low, high = contrast.interval
     assert contrast.null < low < contrast.change < high
     assert contrast.verdict == "beyond chance"
+
+
+@pytest.mark.parametrize("keep_dtype", [False, True])
+def test_random_weights_make_a_vector_of_their_own(keep_dtype):
+    """By hand; of weights that stay in their file, too, which are noise then as well."""
+    model = minitx.load("tiny-stories", keep_dtype=keep_dtype)
+    happy, sad = ([f"the {x} was {word} ." for x in NAMES] for word in ("happy", "sad"))
+    v = minitx.steering_vector(model, happy[:6], sad[:6], layer=2)
+    effect = v.effect(happy[6:], 2.0)
+    noise = document_features.untrained(minitx.load("tiny-stories"), np.random.default_rng(3))
+    other = minitx.steering_vector(noise, happy[:6], sad[:6], layer=2)
+    change = other.effect(happy[6:], 2.0).change
+    assert effect.untrained.shape == (4,)
+    assert effect.untrained[3] == pytest.approx(change, abs=1e-5)
+
+
+def test_what_random_weights_reach_is_no_verdict_beyond_chance():
+    model, even, odd = two_kinds()
+    v = minitx.steering_vector(model, even[:14], odd[:14], layer=1)
+    towards, away = v.effect(even[14:]), v.effect(odd[14:])
+    assert (towards.untrained - away.untrained).max() < v.contrast(towards, away).interval[0]
+    more = np.array([0, 0, 0, towards.change - away.change])
+    reached = towards._replace(untrained=away.untrained + more)
+    assert v.contrast(reached, away).verdict == "undecided"
 
 
 def test_kinds_that_do_not_differ_are_steered_no_more_than_chance():

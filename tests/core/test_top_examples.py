@@ -5,6 +5,7 @@ import pytest
 import tiny
 
 import minitx
+from minitx.analysis.measures import document_features
 from minitx.research import examples as module
 
 GOOD, LONG = 7, 9
@@ -58,6 +59,21 @@ def test_a_feature_of_order_is_above_its_null():
     assert [*examples.values] == [2] * 6
     assert examples.null.mean() < 2 and examples.null.shape == (6,)
     assert "order does not matter" not in repr(examples)
+
+
+def test_random_weights_do_not_know_planted_tokens():
+    """The direction of the embedding of GOOD: 1 in this model, noise of its spread in another."""
+    model, direction = planted()
+    rows = rows_of(model, 20)
+    rows[:5, 4] = GOOD
+    given = model, rows, "embed", direction
+    examples = minitx.top_examples(*given, n=5, untrained=True)
+    noise = document_features.untrained(model, np.random.default_rng(0))
+    largest = sorted(minitx.run(noise, row, "embed")["embed"][0, :, 3].max() for row in rows)
+    assert [*examples.untrained] == largest[:-6:-1]
+    assert examples.untrained.max() < 0.5 * examples.values.min()  # measured 0.28
+    assert f"with random weights: {examples.untrained.mean():.4g}; order" in repr(examples)
+    assert minitx.top_examples(*given, n=5).untrained is None
 
 
 def test_random_tokens_in_random_order_are_the_same():

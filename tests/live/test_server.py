@@ -707,3 +707,95 @@ def test_a_typed_separator_is_pointed_out():
     own = TestClient(server.app(runs, PORT, TEXT), base_url=HERE)
     for text, typed in ((TEXT, ""), ("A dog [SEP] a cat", "[SEP]")):
         assert own.post("/api/run", json={"text": text}).json()["live"]["typed"] == typed
+
+
+# edits from Python
+
+
+def halved(x):
+    return 0.5 * x
+
+
+@pytest.mark.parametrize("name, given", [("tiny-roberta", "resid_pre"), ("pair", "enc_resid_pre")])
+def test_given_edits_are_in_each_changed_run_and_a_change_comes_on_top(runs, name, given):
+    model, edits = runs.models[name], {(given, 1): halved}
+    own = Runs({name: model}, given=edits)
+    request = own.request({"text": TEXT})
+    answer = json.loads(own.answer(request))
+    assert [run["name"] for run in answer["runs"]] == ["as is", "changed"]
+    assert answer["live"]["says"] == f"edits given: {given} 1"
+    said = explore.readable(model, TEXT)
+    plain, by_hand = (explore.data(model, name, TEXT, said, **x) for x in ({}, {"edits": edits}))
+    runs_by_hand = {"name": "as is"} | plain, {"name": "changed"} | by_hand
+    assert answer["runs"] == as_json(runs_by_hand) and plain != by_hand
+    stack = {"stack": "decoder"} if name == "pair" else {}
+    values = {"text": TEXT, "changes": {"layers_off": [0], **stack}, "null": True}
+    assert [*own.requests(own.request(values))] == ["as is", "changed", "by chance"]
+    both = own.edits(own.request(values).changed)
+    assert both[given, 1] is halved and ("attn_out", 0) in both
+    assert own.edits(own.request(values).by_chance)[given, 1] is halved
+    assert own.edits(own.request(values).as_is) == {}
+    assert own.says(own.request(values)).startswith(f"edits given: {given} 1; ")
+
+
+def test_a_change_at_the_point_of_a_given_edit_replaces_it_and_a_dial_knows_the_others(bundled):
+    own = Runs({"tiny-roberta": bundled}, given={"z": halved, ("mlp_out", 0): 0})
+    edits = own.edits(own.request({"text": TEXT, "changes": {"heads_off": [[1, 2]]}}))
+    assert edits["z", 0] is halved and edits["mlp_out", 0] == 0
+    x = edits["z", 1](np.ones((1, 4, 3, 2)))
+    assert x[:, :2].all() and not x[:, 2].any()
+    dialled = own.edits(own.request({"text": TEXT, "changes": {"dial": 2}}))
+    plain = Changes(dial=2).edits(bundled, bundled.tokenizer.encode(TEXT))
+    assert np.array_equal(dialled["k", 0], plain["k", 0])
+    assert np.abs(dialled["k", 1] - plain["k", 1]).max() > 0.1
+
+
+def test_a_steered_model_is_served_from_python():
+    vector = minitx.steering_vector("tiny-stories", ["A sad dog"], ["A happy dog"], layer=2)
+    edits = minitx.steer(vector, 4.0)
+    page = minitx.serve("tiny-stories", "Tom was", edits, browser=False)
+    try:
+        port = int(page.address.rstrip("/").rpartition(":")[2])
+        answer = json.loads(asked(port, json.dumps({"text": "Tom was"}))[1])
+        (place,) = answer["live"]["guesses"]["places"]
+        model = minitx.load("tiny-stories")
+        for best, more in zip(place["best"], ({}, {"edits": edits})):
+            y = minitx.run(model, "Tom was", "logits", **more)["logits"][0, -1]
+            p = scipy.special.softmax(y.astype(float))
+            assert [x[0] for x in best[:3]] == [*np.argsort(-p)[:3]]
+            assert best[0][2] == pytest.approx(p.max(), rel=1e-5)
+    finally:
+        page.close()
+    with pytest.raises(OSError):
+        asked(port, "{}")
+
+
+def test_the_python_of_given_edits_computes_what_the_page_shows(bundled, capsys):
+    own = Runs({"tiny-roberta": bundled}, given={("resid_pre", 2): halved})
+    request = own.request({"text": TEXT, "changes": {"heads_off": [[0, 1]]}})
+    names = {"given": own.given}
+    exec(own.code(request, place=3), names)
+    trace = minitx.run(bundled, names["tokens"], "logits", own.edits(request.changed))
+    assert np.array_equal(names["trace"]["logits"], trace["logits"])
+    assert "as is" in capsys.readouterr().out  # of the guess, beside the changed one
+
+
+def test_given_edits_decide_how_a_text_goes_on(causal):
+    own = Runs({"gpt": causal}, given={("resid_pre", 1): halved})
+    drawn = own.following(own.request({"text": TEXT, "temperature": 0.0}), seed=0)
+    edited = minitx.run(causal, TEXT, "logits", own.given)["logits"][0, -1].argmax()
+    assert drawn == causal.tokenizer.decode([*causal.tokenizer.encode(TEXT), edited])
+
+
+@pytest.mark.parametrize(
+    "edits, match",
+    [
+        ({("resid_pre", 9): 0}, "resid_pre.*layers 0 to 3"),
+        ({"nothing": 0}, "unknown point 'nothing'"),
+        ([1], "edits is .*; wanted a dictionary"),
+        ({("resid_pre", 1): np.zeros(3)}, "the edit of .* returns"),
+    ],
+)
+def test_given_edits_that_a_run_refuses_are_refused_at_once(edits, match):
+    with pytest.raises(ValueError, match=match):
+        minitx.serve("tiny-stories", "Tom was sad.", edits, browser=False)

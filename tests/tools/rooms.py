@@ -38,6 +38,7 @@ FLOORS = {
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
 ON_CALL = {
+    ("minitx", "minitx.analysis.live.server"),  # minitx.serve
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
     ("minitx.analysis.commands.lesson", "minitx.lessons.command"),  # minitx lesson
     ("minitx.circuits.search", "minitx.analysis.pages.circuit"),  # Circuit.figure, Circuit.save
@@ -48,8 +49,8 @@ ON_CALL = {
     ("minitx.research.sae_texts", "minitx.analysis.texts.corpus"),
     ("minitx.research.labelled", "minitx.analysis.maths.logistic"),
     ("minitx.research.labelled", "minitx.analysis.texts.formats"),
+    ("minitx.research.passes", "minitx.analysis.measures.document_features"),
     ("minitx.research.probe", "minitx.analysis.maths.logistic"),
-    ("minitx.research.probe", "minitx.analysis.measures.document_features"),
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }

@@ -69,7 +69,8 @@ function change(changes, options) {
 const RESET = ["changes", "null", "hidden", "temperature", "top_k", "top_p"];
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" && name !== "seed");
+const isChanged = () =>
+  server.edited || Object.keys(wish.changes).some(name => name !== "stack" && name !== "seed");
 
 // the address: beside what the views keep there
 
