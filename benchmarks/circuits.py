@@ -211,18 +211,25 @@ def bridge(folder, dtype, **how):
     """A GPT-2 of a folder in TransformerLens, which is given ids."""
     from transformer_lens.model_bridge import TransformerBridge
     from transformer_lens.model_bridge.sources import _hf_format
-    from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+    from transformers import GPT2LMHeadModel
 
     _hf_format.get_tokenizer_with_bos = lambda tokenizer: tokenizer  # else loaded from a hub
-    file = weights.find("tiny-gpt2") / "tokenizer.json"
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(file))
-    tokenizer.pad_token = tokenizer.eos_token = tokenizer.bos_token = tokenizer.decode([0])
     whole = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
-    options = {"hf_model": whole.to(dtype).eval(), "tokenizer": tokenizer}
+    options = {"hf_model": whole.to(dtype).eval(), "tokenizer": tokenizer()}
     system = TransformerBridge.boot_transformers("gpt2", dtype=dtype, **options)
     system.enable_compatibility_mode(disable_warnings=True, **how)
     system.to_tokens = lambda ids, **_: ids  # they are ids already
     return system.eval()
+
+
+def tokenizer():
+    """One that both kits ask for, where ids alone are given."""
+    from transformers import PreTrainedTokenizerFast
+
+    file = weights.find("tiny-gpt2") / "tokenizer.json"
+    given = PreTrainedTokenizerFast(tokenizer_file=str(file))
+    given.pad_token = given.eos_token = given.bos_token = given.decode([0])
+    return given
 
 
 def is_z(name):

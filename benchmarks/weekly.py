@@ -1,4 +1,4 @@
-"""Twenty things that are done every week, by minitx and by TransformerLens on the same weights.
+"""Twenty things that are done every week, by minitx, TransformerLens and nnsight on equal weights.
 
     python -m benchmarks.weekly [--models tiny-gpt2 gpt2] [--rounds 5] [--tasks sweep ...]
 
@@ -6,9 +6,10 @@ Each system has a process of its own with one thread; they work in turn. For eac
 code, the largest difference of what both return, processor time (the median of rounds), and the
 most memory that the process held meanwhile, libraries and model included. Lines are those of the
 methods below without imports, in the form of `ast.unparse`, so that a statement is a line whatever
-its length. Texts are random ids, 32 in each. gpt2: random weights of that shape.
+its length. Texts are random ids, 32 in each. gpt2: random weights of that shape. nnsight is left
+out where it is not installed; it does those tasks that its documentation has a plain way to do.
 
-Order: what is asked, each task for both, what of it is compared, the table.
+Order: what is asked, each task for all, what of it is compared, the table.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import statistics
 import sys
 import tempfile
 import time
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -30,7 +33,7 @@ from minitx.analysis.machine.files import write
 from minitx.analysis.measures import losses
 
 from . import machine, peers, rounds, shapes
-from .circuits import OfMinitx, OfTransformerLens, answer, bridge, lines_of
+from .circuits import OfMinitx, OfTransformerLens, answer, bridge, lines_of, tokenizer
 
 ROOT = Path(__file__).parents[1]
 MODELS = "tiny-stories", "tiny-gpt2", "gpt2"
@@ -190,11 +193,7 @@ class TransformerLens:
         self.folder, self._folded = folder, None
         self.bridge = bridge(folder, torch.float32, no_processing=True)
         self.run = self.bridge.run_with_cache
-        self.asked = asked(self.bridge.cfg.d_vocab)
-        for name in ("clean", "corrupt", "texts"):
-            setattr(self.asked, name, torch.tensor(getattr(self.asked, name)))
-        for name in ("text", "other"):
-            setattr(self.asked, name, torch.tensor(getattr(self.asked, name))[None])
+        self.asked = in_torch(asked(self.bridge.cfg.d_vocab), torch)
 
     @property
     def folded(self):
@@ -339,14 +338,185 @@ class TransformerLens:
         return np.asarray(raw)
 
 
+class Nnsight:
+    """Those of the tasks that nnsight's documentation has a plain way to do."""
+
+    def __init__(self, folder, n_threads):
+        import nnsight
+        import torch
+        from nnsight import TransformersModel
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import cross_val_score
+        from transformers import GPT2LMHeadModel
+
+        torch.set_num_threads(n_threads)
+        self.torch, self.save = torch, nnsight.save
+        self.score, self.probing = cross_val_score, LogisticRegression(max_iter=1000)
+        whole = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
+        self.model = TransformersModel(whole.float().eval(), tokenizer=tokenizer())
+        self.layers, self.head = self.model.transformer.h, self.model.lm_head
+        cfg = whole.config
+        d = cfg.n_embd // cfg.n_head
+        self.heads = [slice(i * d, (i + 1) * d) for i in range(cfg.n_head)]  # columns of z
+        self.asked = in_torch(asked(cfg.vocab_size), torch)
+
+    def cached_run(self, of):
+        with self.model.trace(of.text) as tracer:
+            cache = tracer.cache()
+        return cache
+
+    def activation(self, of):
+        with self.model.trace(of.text):
+            x = self.layers[LAYER].output.save()
+        return x
+
+    def ablate(self, of):
+        with self.model.trace(of.text):
+            self.layers[LAYER].attn.c_proj.input[..., self.heads[HEAD]] = 0
+            logits = self.head.output.save()
+        return logits
+
+    def patch(self, of):
+        with self.model.trace(of.other):
+            source = self.layers[LAYER].output[:, PLACE].save()
+        with self.model.trace(of.text):
+            self.layers[LAYER].output[:, PLACE] = source
+            logits = self.head.output.save()
+        return logits
+
+    def sweep(self, of):
+        with self.model.trace(of.other):
+            z = self.save([layer.attn.c_proj.input for layer in self.layers])
+        values = []
+        for layer, new in zip(self.layers, z):
+            for own in self.heads:
+                with self.model.trace(of.text):
+                    layer.attn.c_proj.input[..., own] = new[..., own]
+                    value = answer(self.head.output).save()
+                values.append(value)
+        return values
+
+    def lens(self, of):
+        norm = self.model.transformer.ln_f
+        with self.model.trace(of.text):
+            rows = self.save([self.head(norm(layer.output)) for layer in self.layers])
+        return rows
+
+    def steer(self, of):
+        last, before = [], self.layers[LAYER - 1]
+        for x in of.texts[:12]:
+            with self.model.trace(x[None]):
+                row = before.output[0, -1].save()
+            last.append(row)
+        v = self.torch.stack(last[:6]).mean(0) - self.torch.stack(last[6:]).mean(0)
+        with self.model.generate(of.text, max_new_tokens=NEW, do_sample=False) as tracer:
+            for _ in tracer.iter[:NEW]:
+                before.output[:] += 4.0 * v
+            ids = tracer.result.save()
+        return ids
+
+    def generate(self, of):
+        with self.model.generate(of.text, max_new_tokens=NEW, do_sample=False) as tracer:
+            ids = tracer.result.save()
+        return ids
+
+    def patterns(self, of):
+        with self.model.trace(of.text):
+            patterns = self.save([layer.attn.output[1] for layer in self.layers])
+        return patterns
+
+    def gradient(self, of):
+        with self.model.trace(of.text, labels=of.text):
+            x = self.layers[LAYER - 1].output
+            with self.model.output.loss.backward():
+                slope = x.grad.save()
+        return slope
+
+    def probe(self, of):
+        rows = []
+        for x in of.texts:
+            with self.model.trace(x[None]):
+                row = self.layers[LAYER].output[0, -1].save()
+            rows.append(row)
+        return self.score(self.probing, self.torch.stack(rows), of.labels).mean()
+
+    def examples(self, of):
+        largest = []
+        for x in of.texts:
+            with self.model.trace(x[None]):
+                value = self.layers[LAYER].mlp.act.output[0, :, NEURON].max().save()
+            largest.append(value)
+        return self.torch.stack(largest).topk(BEST)
+
+    def collect(self, of):
+        texts = []
+        for x in of.texts:
+            with self.model.trace(x[None]):
+                rows = self.save([layer.output[0] for layer in self.layers])
+            texts.append(rows)
+        for i, rows in enumerate(zip(*texts)):
+            np.save(of.folder / f"{i}.npy", self.torch.cat(rows))
+
+    def statistics(self, of):
+        rows = []
+        for x in of.texts:
+            with self.model.trace(x[None]):
+                values = self.layers[LAYER].mlp.act.output[0].save()
+            rows.append(values)
+        x = self.torch.cat(rows)
+        return x.mean(0), x.std(0, correction=0)
+
+    def custom(self, of):
+        with self.model.trace(of.text):
+            for layer in self.layers:
+                layer.mlp.output[:] *= 0.5
+            logits = self.head.output.save()
+        return logits
+
+    def loss(self, of):
+        with self.model.trace(of.text):
+            y = self.head.output[0, :-1].save()
+        return self.torch.nn.functional.cross_entropy(y, of.text[0, 1:], reduction="none")
+
+    def seen(self, task, raw):
+        """What is compared."""
+        n, n_heads = len(self.layers), len(self.heads)
+        if task == "cached_run":
+            last = raw[f"model.transformer.h.{n - 1}"].output, raw["model.lm_head"].output
+            return np.array([float(x.sum()) for x in last])
+        if task == "sweep":
+            return self.torch.stack(raw).reshape(n, n_heads).numpy()
+        if task in ("lens", "patterns", "statistics"):
+            return self.torch.stack([*raw]).numpy()
+        if task == "gradient":
+            return raw[:, :-1].numpy()
+        if task == "generate":
+            return raw.numpy()
+        if task == "examples":
+            return raw.values.numpy()
+        if task == "collect":
+            return np.load(self.asked.folder / f"{LAYER}.npy")
+        return np.asarray(raw)
+
+
+def in_torch(of, torch):
+    """What is asked, with texts as torch has them."""
+    for name in ("clean", "corrupt", "texts"):
+        setattr(of, name, torch.tensor(getattr(of, name)))
+    for name in ("text", "other"):
+        setattr(of, name, torch.tensor(getattr(of, name))[None])
+    return of
+
+
 SLOPES = "gradient", "edges"  # tasks for which torch keeps what gradients need
-SYSTEMS = {"minitx": Minitx, "transformer-lens": TransformerLens}
+SYSTEMS = {"minitx": Minitx, "transformer-lens": TransformerLens, "nnsight": Nnsight}
+OPTIONAL = "nnsight"  # left out where it is not installed
 
 
 def carried_out(system, order):
     """Carry out an order once: processor seconds, and the most memory held meanwhile."""
     task = getattr(system, order["task"])
-    if isinstance(system, TransformerLens):
+    if not isinstance(system, Minitx):
         system.torch.set_grad_enabled(order["task"] in SLOPES)
     with tempfile.TemporaryDirectory() as folder:
         system.asked.folder = Path(folder) / "new"
@@ -365,41 +535,53 @@ def carried_out(system, order):
 
 
 class Row(NamedTuple):
-    """One task on one model: of minitx, then of TransformerLens."""
+    """One task on one model: {system: what was measured}, minitx's first."""
 
     task: str
-    lines: list[int]
-    difference: str  # the largest, of what both return
-    seconds: list[float]  # medians
-    megabytes: list[float]
+    lines: dict[str, int]
+    differences: dict[str, str]  # of what minitx returns from what another does, the largest
+    seconds: dict[str, float]  # medians
+    megabytes: dict[str, float]
 
-    def cells(self):
-        """As the table has it."""
-        own, other = self.seconds
-        times = f"{own * 1e3:.3g} | {other * 1e3:.3g} | {other / own:.2g}"
-        memory = " | ".join(f"{x:.0f}" for x in self.megabytes)
-        lines = " | ".join(map(str, self.lines))
-        return f"| {TASKS[self.task]} | {lines} | {self.difference} | {times} | {memory} |"
+    def cells(self, systems):
+        """As the table has it; a system that does not do the task has a dash."""
+        own = self.seconds["minitx"]
+        times = {name: f"{x * 1e3:.3g} ({x / own:.2g})" for name, x in self.seconds.items()}
+        times["minitx"] = f"{own * 1e3:.3g}"
+        memory = {name: f"{x:.0f}" for name, x in self.megabytes.items()}
+        parts = self.lines, times, memory, self.differences | {"minitx": None}
+        rows = [[str(part.get(name, "-")) for name in systems] for part in parts]
+        rows[-1] = rows[-1][1:]
+        return f"| {' | '.join([TASKS[self.task], *map(' · '.join, rows)])} |"
+
+    def is_behind(self, part):
+        """Whether another system has less."""
+        values = getattr(self, part)
+        return values["minitx"] > min(values.values())
 
 
-def measured(task, model, processes, n_rounds):
-    """One row: both are asked once, which loads and warms, then in turn."""
+def measured(task, model, processes, n_rounds, systems):
+    """One row: all are asked once, which loads and warms, then in turn."""
+    able = [name for name in systems if hasattr(SYSTEMS[name], task)]
     order = {"task": task, "shape": model}
-    values, seconds, peaks = [], {}, {}
+    values, seconds, peaks = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in SYSTEMS:
+        for name in able:
             path = f"{folder}/{name}.npz"
             processes[name].ask(**order, arrays=path)
-            values.append(np.load(path)["seen"])
-    for turn in rounds.orders([*SYSTEMS], n_rounds):
+            values[name] = np.load(path)["seen"]
+    for turn in rounds.orders(able, n_rounds):
         for name in turn:
             answer = processes[name].ask(**order)
             seconds.setdefault(name, []).append(answer["seconds"])
             peaks.setdefault(name, []).append(answer["memory"][0] / 1e6)
-    lines = [lines_of(getattr(kind, task)) for kind in SYSTEMS.values()]
-    medians = [statistics.median(seconds[name]) for name in SYSTEMS]
-    largest = [max(peaks[name]) for name in SYSTEMS]
-    return Row(task, lines, difference(task, *values), medians, largest)
+    return Row(
+        task,
+        {name: lines_of(getattr(SYSTEMS[name], task)) for name in able},
+        {name: difference(task, values["minitx"], values[name]) for name in able[1:]},
+        {name: statistics.median(seconds[name]) for name in able},
+        {name: max(peaks[name]) for name in able},
+    )
 
 
 def difference(task, own, other):
@@ -413,19 +595,20 @@ def difference(task, own, other):
     return f"{abs(own - other).max():.1e} of {abs(other).max():.2g}"
 
 
-COLUMNS = "lines", "lines, TransformerLens", "largest difference", "ms", "ms, TransformerLens"
-COLUMNS += "factor", "MB", "MB, TransformerLens"
+COLUMNS = "lines", "ms (times minitx's)", "MB", "largest difference"
 
 
-def page(tables, settings):
+def page(tables, settings, systems):
     """The tables of all models as Markdown."""
-    text = ["# Twenty things that are done every week, beside TransformerLens\n", settings]
+    text = ["# Twenty things that are done every week, beside other kits\n", settings]
+    text.append(f"\nCells are of {' · '.join(systems)}; -: its documentation has no plain way.")
     for model, rows in tables.items():
         text.append(f"\n| {' | '.join([model, *COLUMNS])} |\n{'|---' * (1 + len(COLUMNS))}|")
-        text += [row.cells() for row in rows]
-        behind = [row for row in rows if row.seconds[0] > row.seconds[1]]
-        longer = [row for row in rows if row.lines[0] > row.lines[1]]
-        ends = [", ".join(TASKS[row.task] for row in some) or "none" for some in (behind, longer)]
+        text += [row.cells(systems) for row in rows]
+        ends = []
+        for part in ("seconds", "lines"):
+            behind = [TASKS[row.task] for row in rows if row.is_behind(part)]
+            ends.append(", ".join(behind) or "none")
         text.append(f"\nBehind in time: {ends[0]}. Behind in lines: {ends[1]}.")
     return "\n".join(text) + "\n"
 
@@ -440,20 +623,21 @@ def main(argv=None):
     parser.add_argument("--out", type=Path, help="benchmarks/results/weekly/DAY.md")
     args = parser.parse_args(argv)
     work = args.work.resolve()
-    tables = {}
+    systems = [name for name in SYSTEMS if name != OPTIONAL or find_spec(name)]
+    out = args.out or ROOT / f"benchmarks/results/weekly/{machine.today()}.md"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    tables, settings = {}, stated(args.rounds, systems)
     for model in args.models:
         prepare(work, model)
         with rounds.Processes(work, 1, "benchmarks.weekly") as processes:
             tables[model] = []
             for task in args.tasks:
                 progress.show(f"{model}: {task}")
-                tables[model].append(measured(task, model, processes, args.rounds))
+                row = measured(task, model, processes, args.rounds, systems)
+                tables[model].append(row)
+                write(out, page(tables, settings, systems))
     progress.show("")
-    text = page(tables, stated(args.rounds))
-    out = args.out or ROOT / f"benchmarks/results/weekly/{machine.today()}.md"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write(out, text)
-    print(text)
+    print(page(tables, settings, systems))
 
 
 def prepare(work, model):
@@ -466,11 +650,10 @@ def prepare(work, model):
         (work / model).symlink_to(weights.find(model).resolve())
 
 
-def stated(n_rounds):
+def stated(n_rounds, systems):
     """What the numbers were measured with."""
-    versions = machine.versions()
-    names = "torch", "transformers", "transformer-lens", "numpy"
-    listed = ", ".join(f"{name} {versions[name]}" for name in names)
+    names = "torch", "transformers", *systems[1:], "numpy"
+    listed = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     line, commit = machine.described(1)["line"], machine.commit()
     return f"""{machine.today()}, {line}. minitx {commit}; {listed}.
 
@@ -478,7 +661,7 @@ Made by `python -m benchmarks.weekly`: one thread each, in turn, processor time,
 {n_rounds} rounds; memory is the most that a process held during a task, libraries and model
 included. float32; texts of {TOKENS} random ids. A statement is a line, whatever its length. Where
 minitx reports a null (steering vector, composition, probe, examples), its time has that work,
-which TransformerLens does not do."""
+which the others do not do."""
 
 
 if __name__ == "__main__":
