@@ -575,13 +575,12 @@ def measured(task, model, processes, n_rounds, systems):
             answer = processes[name].ask(**order)
             seconds.setdefault(name, []).append(answer["seconds"])
             peaks.setdefault(name, []).append(answer["memory"][0] / 1e6)
-    return Row(
-        task,
-        {name: lines_of(getattr(SYSTEMS[name], task)) for name in able},
-        {name: difference(task, values["minitx"], values[name]) for name in able[1:]},
-        {name: statistics.median(seconds[name]) for name in able},
-        {name: max(peaks[name]) for name in able},
-    )
+    lines = {name: lines_of(getattr(SYSTEMS[name], task)) for name in able}
+    own = values.pop("minitx")
+    differences = {name: difference(task, own, other) for name, other in values.items()}
+    medians = {name: statistics.median(given) for name, given in seconds.items()}
+    largest = {name: max(given) for name, given in peaks.items()}
+    return Row(task, lines, differences, medians, largest)
 
 
 def difference(task, own, other):

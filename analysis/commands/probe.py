@@ -22,7 +22,7 @@ def declare(commands):
     about = "linear probes on labels of your own, by layer, beside shuffled labels"
     command = flags.command(commands, "probe", run, about, "MODEL")
     about = "a text and its label in each row: .csv, .tsv, .json, .jsonl, .parquet"
-    command.add_argument("labels", metavar="LABELS", help=about)
+    command.add_argument("labels", metavar="LABELS.csv", help=about)
     flags.of_column(command)
     command.add_argument("--label", default="", metavar="NAME", help="column of labels (label)")
     about = "points, joined by commas: resid_post,z.L3 (embed,resid_post)"
@@ -48,7 +48,7 @@ UNTRAINED = "null: random weights"
 
 
 def run(arguments):
-    """minitx probe MODEL LABELS"""
+    """minitx probe MODEL LABELS.csv"""
     begin = time.monotonic()
     if arguments.save:
         files.writable_file(arguments.save)

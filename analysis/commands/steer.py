@@ -55,7 +55,7 @@ CONTRAST = (
 )
 OTHERWISE = (
     "the vector reads the last token of each text; where texts differ elsewhere, --token mean "
-    "reads all of them, and --layer another layer"
+    "reads all of them; --layer takes another layer, --scale a longer vector"
 )
 TOO_FEW = "undecided: a vector needs six texts of each kind, and two more of each to try it on"
 

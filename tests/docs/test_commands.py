@@ -35,7 +35,7 @@ WORDS = {  # what a line may say -> what is there to run
     "FILE": "my-texts/a.txt",
     "FILE.safetensors": "recorded.safetensors",
     "REFERENCE": "reference.safetensors",
-    "LABELS": "own.csv",
+    "LABELS.csv": "own.csv",
     "gpt2": "tiny-gpt2",
     "roberta-base": "tiny-roberta",
     "path/to/model": "tiny-roberta",
