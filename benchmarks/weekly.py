@@ -7,7 +7,7 @@ code, the largest difference of what both return, processor time (the median of 
 most memory that the process held meanwhile, libraries and model included. Lines are those of the
 methods below without imports, in the form of `ast.unparse`, so that a statement is a line whatever
 its length. Texts are random ids, 32 in each. gpt2: random weights of that shape. nnsight is left
-out where it is not installed; it does those tasks that its documentation has a plain way to do.
+out where it is not installed, and has no task that would be arithmetic of one's own.
 
 Order: what is asked, each task for all, what of it is compared, the table.
 """
@@ -339,7 +339,7 @@ class TransformerLens:
 
 
 class Nnsight:
-    """Those of the tasks that nnsight's documentation has a plain way to do."""
+    """The tasks by nnsight, but for those that would be arithmetic of one's own."""
 
     def __init__(self, folder, n_threads):
         import nnsight
@@ -600,7 +600,7 @@ COLUMNS = "lines", "ms (times minitx's)", "MB", "largest difference"
 def page(tables, settings, systems):
     """The tables of all models as Markdown."""
     text = ["# Twenty things that are done every week, beside other kits\n", settings]
-    text.append(f"\nCells are of {' · '.join(systems)}; -: its documentation has no plain way.")
+    text.append(f"\nCells are of {' · '.join(systems)}; -: arithmetic of one's own.")
     for model, rows in tables.items():
         text.append(f"\n| {' | '.join([model, *COLUMNS])} |\n{'|---' * (1 + len(COLUMNS))}|")
         text += [row.cells(systems) for row in rows]
