@@ -83,7 +83,7 @@ def no_outputs(code, error):
 
 def no_numbers(model, error):
     """What a run that failed gives its page."""
-    empty = dict.fromkeys(("figure", "thumbnail"), "")
+    empty = {"figures": [""], "thumbnail": ""}
     return {"answer": None, "says": f"This experiment failed: {error}", "headline": {}} | empty
 
 

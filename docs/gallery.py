@@ -34,8 +34,8 @@ def model_of(name):
 def computed(name):
     """What one run of an experiment gives a page: texts, numbers, pictures; as JSON holds it."""
     result = analysis.run(name, model_of(name))
-    figure, thumbnail = result.drawn
-    given = {"says": result.says, "headline": result.headline, "figure": figure}
+    figures, thumbnail = result.drawn
+    given = {"says": result.says, "headline": result.headline, "figures": figures}
     given["answer"] = result.answer and result.answer._asdict()
     return given | {"thumbnail": base64.b64encode(thumbnail).decode()}
 
@@ -44,10 +44,16 @@ def write_page(name, run, source):
     """Write the page and the pictures of an experiment below the folder `source`."""
     folder = source / "gallery"
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder / f"{name}.svg", run["figure"])
+    for file, figure in zip(files_of(name, run), run["figures"]):
+        write(folder / file, figure)
     write(folder / f"{name}.png", base64.b64decode(run["thumbnail"]))
     write(folder / f"{name}.md", page(analysis.EXPERIMENTS[name], run))
     write_source(analysis.EXPERIMENTS[name], folder / "source")
+
+
+def files_of(name, run):
+    """The names of its figures: NAME.svg, NAME-2.svg and so on."""
+    return [f"{name}{-i or ''}.svg" for i in (0, *range(2, len(run["figures"]) + 1))]
 
 
 def page(experiment, run):
@@ -57,7 +63,7 @@ def page(experiment, run):
     body = [
         f"# {plain(experiment.question)}",
         html(answer(run, link)),
-        f"[![{plain(experiment.question)}]({name}.svg)]({name}.svg)",
+        *(f"[![{plain(experiment.question)}]({file})]({file})" for file in files_of(name, run)),
         f"*`{name}` on the bundled `{model_of(name)}`, with no options given.*",
     ]
     if run["says"]:

@@ -16,7 +16,7 @@ USUAL = 200  # sentences
 LONGEST = 64  # tokens of a sentence unless asked otherwise
 SHORTEST = 4  # ordinary tokens: fewer are a heading more often than a sentence
 DRAWN = 10_000  # tokens: sentences are drawn until one more would exceed it
-ENDS = re.compile(r"(?<=[.!?])\s+")
+ENDS = re.compile(r"(?<=[.!?])(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)\s+")
 TYPES = ["special", "word start", "continuation", "number", "punctuation"]
 SPECIAL, START, CONTINUATION, NUMBER, PUNCTUATION = range(len(TYPES))
 TITLE = 60  # characters

@@ -56,6 +56,7 @@ from typing import get_type_hints
 
 from minitx.mapped import require_arrays
 
+from ..drawing.panels import Part
 from ..drawing.sentences import Sentences
 from ..texts import formats
 from . import nothing, numbers
@@ -102,6 +103,13 @@ class Experiment:
     @property
     def name(self):
         return self.run.__name__.replace("_", "-")
+
+    def figures(self, result):
+        """The figures of a result, at most three panels each; the first has the answer."""
+        usual = inspect.unwrap(self.draw)
+        if nothing.KIND in result or not isinstance(usual, Part):
+            return [self.draw(result)]
+        return usual.apart(result)
 
     def check(self, model):
         """Raise NotApplicable if the model lacks tensors that the experiment needs.

@@ -78,16 +78,17 @@ class Result:
         return registry.headline(self._experiment, self.arrays)
 
     @cached_property
-    def drawn(self) -> tuple[str, bytes]:
-        """The figure as SVG text without its title, and as a small PNG."""
+    def drawn(self) -> tuple[tuple[str, ...], bytes]:
+        """Its figures as SVG texts without a title, and the first as a small PNG."""
         with draw.style():
-            picture = self._experiment.draw(self.arrays)
-            return draw.svg(picture), draw.thumbnail(picture)
+            pictures = self._experiment.figures(self.arrays)
+            return tuple(map(draw.svg, pictures)), draw.thumbnail(pictures[0])
 
     @property
     def svg(self) -> str:
-        """The figure with its title, as SVG text."""
-        return draw.titled(self.drawn[0], self.title)
+        """The figures below each other with the title, as one SVG text."""
+        figures, _ = self.drawn
+        return draw.titled(figures[0] if len(figures) == 1 else draw.below(figures), self.title)
 
     def figure(self) -> "Figure":
         """The figure with its title: a matplotlib Figure of your own, to change or to save."""

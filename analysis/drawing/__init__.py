@@ -13,6 +13,8 @@ from .panels import (
     beside,
     column,
     curves,
+    each,
+    figures,
     head_map,
     layer_ticks,
     line_sample,
@@ -25,5 +27,14 @@ from .panels import (
 from .sentences import Names, Rows, When
 
 __all__ = ["WIDTH", "Bar", "Line", "Names", "Part", "Rows", "When", "bar_sample", "bars", "beside"]
-__all__ += ["column", "curves", "head_map", "layer_ticks", "line_sample", "lines", "row"]
-__all__ += ["stream_layers", "token_ticks", "whiskers"]
+__all__ += [
+    "column",
+    "curves",
+    "each",
+    "figures",
+    "head_map",
+    "layer_ticks",
+    "line_sample",
+    "lines",
+]
+__all__ += ["row", "stream_layers", "token_ticks", "whiskers"]

@@ -15,7 +15,7 @@ from functools import partial
 from html import escape
 
 from ..machine import language
-from . import folding, fonts
+from . import fonts
 
 # Okabe and Ito's palette: distinct with every common kind of colour vision; orange and sky darker,
 # so that a line has a contrast of 3 with its ground, in a dark page too
@@ -53,8 +53,13 @@ _drawing = threading.RLock()
 SVG_DPI = 72  # what matplotlib draws SVG in
 PANEL = 0.15  # of a figure, at least, is the width and height of a panel that is shown alone
 PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line of Japanese may end
+SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
+CALL = re.compile(r"(\w+)\((\w+=[\w=., ]*)\)")
+NAMED = re.compile(r'\bid="|href="#|url\(#')
 GRID = 7  # digits of an axes' place, in widths of the figure
 
+MINUS = re.compile(r"(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)")  # not in L0-L2, nor in 2023-01
+APART = re.compile(r"(?<=\d) (?=%)")
 OF_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"  # letters of Hebrew, Arabic and others
 RIGHT_TO_LEFT = re.compile(f"{OF_RIGHT}+(?:[ ␣]+{OF_RIGHT}+)*")
 
@@ -113,21 +118,21 @@ def svg(picture):
     with warnings.catch_warnings():
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
-        place = lay_out(picture)
+        lay_out(picture)
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return folding.marked(settled(printable(buffer.getvalue())), place)
+    return settled(printable(buffer.getvalue()))
 
 
 def lay_out(picture):
     """Place the axes of a figure for good, on a grid: the last bits of a layout vary.
 
-    matplotlib would lay it out by itself, but draw it once more for that. Returns its fold.
+    matplotlib would lay it out by itself, but draw it once more for that.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     engine = picture.get_layout_engine()
     if engine is None:
-        return None
+        return
     canvas, dpi = picture.canvas, picture.dpi
     FigureCanvasSVG(picture)  # which measures texts as an SVG has them
     picture.dpi = SVG_DPI
@@ -137,10 +142,8 @@ def lay_out(picture):
     for axes in picture.axes:
         place = axes.get_position(original=True).bounds
         axes.set_position([round(x, GRID) for x in place])
-    fold = folding.fold(picture)
     picture.dpi = dpi
     picture.set_canvas(canvas)
-    return fold
 
 
 def _settle_parts(picture):
@@ -217,33 +220,60 @@ def settled(text):
     return re.sub(r"<[^>]*>", without_minus_zero, text)
 
 
+def below(pictures):
+    """One SVG of several, below each other; names that they refer to stay apart."""
+    sizes = [tuple(map(float, SIZE.search(picture).groups())) for picture in pictures]
+    width, height = max(w for w, _ in sizes), sum(h for _, h in sizes)
+    size = f'width="{width:g}pt" height="{height:g}pt" viewBox="0 0 {width:g} {height:g}"'
+    start, inside, y = pictures[0].partition("<svg ")[0], "", 0
+    for i, (picture, (w, h)) in enumerate(zip(pictures, sizes)):
+        own = NAMED.sub(rf"\g<0>f{i}-", picture[picture.index("<svg ") :])
+        inside += SIZE.sub(f'y="{y:g}" width="{w:g}" height="{h:g}" viewBox="0 0 {w:g} {h:g}"', own)
+        y += h
+    links = 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns="http://www.w3.org/2000/svg"'
+    return f'{start}<svg {links} {size} version="1.1">\n<metadata></metadata>\n{inside}</svg>\n'
+
+
 def titled(picture, title, above=24):
     """The SVG of a figure with a title on a strip of its own, `above` points high."""
-    size = r'height="([\d.]+)pt" viewBox="0 0 ([\d.]+) [\d.]+"'
-    height, width = map(float, re.search(size, picture).groups())
-    taller = f'height="{height + above:g}pt" viewBox="0 {-above} {width:g} {height + above:g}"'
+    width, height = map(float, SIZE.search(picture).groups())
+    taller = f'width="{width:g}pt" height="{height + above:g}pt" '
+    taller += f'viewBox="0 {-above} {width:g} {height + above:g}"'
     font = "font: bold 10.5px 'DejaVu Sans', sans-serif"
     strip = (
         f'<rect y="{-above}" width="{width:g}" height="{above + 1}" fill="white"/>'
         f'<text x="8" y="-7" style="{font}">{escape(printable(title))}</text>'
     )
-    start, metadata, content = re.sub(size, taller, picture, count=1).partition("<metadata>")
+    start, metadata, content = SIZE.sub(taller, picture, count=1).partition("<metadata>")
     return start + strip + metadata + content
 
 
 def translate(picture):
-    """Put the texts of a figure into the current language; tokens of a text stay as they are."""
+    """Put the texts of a figure into the current language, with `signs`; tokens of a text stay."""
     from matplotlib.axis import Axis
     from matplotlib.text import Text
 
-    if language.current() == "en":
-        return
     for axis in picture.findobj(Axis):
         if not getattr(axis, "has_tokens", False):
             _translate_ticks(axis)
     for words in picture.findobj(Text):
         if not getattr(words, "has_tokens", False):
-            words.set_text(language.label(words.get_text()))
+            words.set_text(_said(words.get_text()))
+
+
+def _said(text):
+    """A text in the current language; formulas have signs of their own."""
+    text = language.label(text)
+    return text if "\\math" in text else signs(text)
+
+
+def signs(text):
+    """Text with a minus before numbers below 0, and a % right behind its number.
+
+    >>> signs("99 % at -1, L0-L2")
+    '99% at −1, L0-L2'
+    """
+    return APART.sub("", MINUS.sub("−", text))
 
 
 def of_tokens(shown):
@@ -277,9 +307,9 @@ def _translate_ticks(axis):
 
     form = axis.get_major_formatter()
     if isinstance(form, FixedFormatter):
-        form.seq = [language.label(str(text)) for text in form.seq]
+        form.seq = [_said(str(text)) for text in form.seq]
     elif isinstance(form, StrCategoryFormatter | FuncFormatter):  # which name ticks when drawn
-        axis.set_major_formatter(lambda x, i=None: language.label(str(form(x, i))))
+        axis.set_major_formatter(lambda x, i=None: _said(str(form(x, i))))
 
 
 def headed(picture, title, above=24):
@@ -356,6 +386,16 @@ def label(piece):
     """A token's piece with its blanks visible."""
     shown = piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
     return sided(literal(shown)) or "∅"
+
+
+def spelled(text):
+    """Text in which what stands in brackets is words, as of a mask that a figure names.
+
+    >>> spelled("off, exponential(half_life=8, low=0)")
+    'off, exponential (half life 8, low 0)'
+    """
+    words = str.maketrans("_=", "  ")
+    return CALL.sub(lambda match: f"{match[1]} ({match[2].translate(words)})", text)
 
 
 def sided(text):

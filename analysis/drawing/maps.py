@@ -114,11 +114,11 @@ class Maps(Part):
         arrays = [self._values(each, names) for _, each in pairs]
         limits = scale.limits(arrays, names)
         n_panels = len(self._shown(names.result)[0])
-        turn = rotation(arrays, (figure.bbox.width / figure.dpi - BAR) / n_panels, limits["vmax"])
+        are_written = fit(arrays, (figure.bbox.width / figure.dpi - BAR) / n_panels, limits["vmax"])
         for (axes, each), values in zip(pairs, arrays):
             image = axes.imshow(values, **limits, aspect="auto")
-            if turn is not None:
-                write(axes, values, limits["vmax"], turn)
+            if are_written:
+                write(axes, values, limits["vmax"])
             _tick(axes.set_xticks, values.shape[1], self.columns, names, rotation=90)
             if self.has_tokens:
                 draw.of_tokens(axes.xaxis)
@@ -137,16 +137,13 @@ def maps(*row, below=(), **options):
     return Maps(grid=grid, **options)
 
 
-def rotation(arrays, width, most):
-    """How numbers are turned that are written into maps so wide (inches): 0, 90, or None: none."""
+def fit(arrays, width, most):
+    """Whether numbers are written into maps so wide (inches)."""
     rows, columns = arrays[0].shape
     if rows * columns > WRITTEN or most < LOW:
-        return None
+        return False
     has_minus = any("−" in number(x, most) for values in arrays for x in values.flat)
-    needed, cell = DIGITS[has_minus] * SIZE * POINT, width / columns
-    if cell >= needed:
-        return 0
-    return 90 if cell >= 1.5 * SIZE * POINT and rows <= LEAST else None
+    return width / columns >= DIGITS[has_minus] * SIZE * POINT
 
 
 def number(x, most):
@@ -155,9 +152,9 @@ def number(x, most):
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def write(axes, values, most, turn=0):
+def write(axes, values, most):
     """Write the numbers into a map, white on what is dark."""
-    style = {"ha": "center", "va": "center", "fontsize": SIZE, "rotation": turn}
+    style = {"ha": "center", "va": "center", "fontsize": SIZE}
     for (row, column), x in np.ndenumerate(values):
         color = "white" if abs(x) > 0.6 * most else "black"
         axes.text(column, row, number(x, most), color=color, **style)

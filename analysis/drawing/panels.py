@@ -14,6 +14,7 @@ Titles are templates (sentences.py). Order: the sheet; the panels; the samples o
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -51,6 +52,10 @@ class Part:
     def into(self, figure, r):
         """Draw on a figure, or on a part of one."""
         self.paint(figure, r)
+
+    def apart(self, r):
+        """Figures of its own: itself."""
+        return [self(r)]
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,21 @@ class Column(Part):
 
 
 @dataclass(frozen=True)
+class Figures(Column):
+    """Parts that are figures of their own, the first of which answers; as one, a Column.
+
+    In place of a part may stand a function of the results that gives a list of them.
+    """
+
+    def apart(self, r):
+        return [part(r) for part in self._shown(r)]
+
+    def _shown(self, r):
+        given = [[part] if isinstance(part, Part) else part(r) for part in self.parts]
+        return [part for parts in given for part in parts if part.is_in(r)]
+
+
+@dataclass(frozen=True)
 class Beside(Part):
     """Parts side by side, as wide as the ratios say; a ratio may be a function of the results."""
 
@@ -113,6 +133,24 @@ def row(*panels, widths=None, height=4.5, **subplots):
 def column(*parts):
     """A Column."""
     return Column(parts=parts)
+
+
+def figures(*parts):
+    """A Figures."""
+    return Figures(parts=parts)
+
+
+def each(paint, height, count):
+    """A function of the results for `figures`: a Part for each i, which paints (figure, r, i).
+
+    height: inches of each. count: the result with an entry for each, or a function of the results.
+    """
+
+    def parts(r):
+        n = count(r) if callable(count) else len(r[count])
+        return [Part(partial(paint, i=i), height) for i in range(n)]
+
+    return parts
 
 
 def beside(*parts, widths, height):

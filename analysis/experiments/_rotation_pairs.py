@@ -99,17 +99,14 @@ def _right(c, omega, r, seed):
     return result | dict(zip(("right_dealt", "right_shuffled"), by_chance))
 
 
-def paint(figure, r):
-    """Of each head drawn the angles of its pairs, and what they add up to, beside its attention."""
-    n = len(r["heads"])
-    grid = figure.subplots(n, 2, squeeze=False, width_ratios=(1.3, 1))
-    for row, (left, right) in enumerate(grid):
-        place = r["rows"][row], r["columns"][row]
-        _draw_angles(left, r, place)
-        _draw_curve(right, r, place)
-        left.set_title(str(r["heads"][row]))
-    grid[-1][0].set_xlabel("period of the pair (tokens)")
-    grid[-1][1].set_xlabel("key offset (tokens, + right)")
+def paint(figure, r, i):
+    """Of one head the angles of its pairs, and what they add up to, beside its attention."""
+    left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
+    place = r["rows"][i], r["columns"][i]
+    _draw_angles(left, r, place)
+    _draw_curve(right, r, place)
+    left.set(title=str(r["heads"][i]), xlabel="period of the pair (tokens)")
+    right.set_xlabel("key offset (tokens, + right)")
 
 
 def _draw_angles(axes, r, place):

@@ -6,6 +6,7 @@ L layers, H heads, T tokens of the document, S of a source, F of them drawn, R o
 drawn.
 """
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from minitx import run as run_model
 
 from ..contract import Asks, Of, options, register
-from ..drawing import Part, Rows, When, draw, token_ticks
+from ..drawing import Part, Rows, When, draw, figures, token_ticks
 from ..maths import profiles
 from ..measures import conditions, decoder_texts, heads
 from ..running.stream import UNSAVED
@@ -227,29 +228,25 @@ def n_sharp(r):
     return (at_one(r) >= heads.SHARP).sum()
 
 
-def _draw_all(figure, r):
-    """One column for each head: on the text above, on its tokens in random order below."""
-    n = len(r["heads"])
-    blocks = -(-n // COLUMNS)
-    parts = figure.subfigures(blocks, 1, squeeze=False)[:, 0]
-    for block, part in enumerate(parts):
-        _draw_block(part, r, range(n)[block * COLUMNS : (block + 1) * COLUMNS])
+def _rows_of_heads(r):
+    """Up to COLUMNS heads side by side on the text, and below on its tokens in random order."""
+    blocks = np.split(np.arange(len(r["heads"])), range(COLUMNS, len(r["heads"]), COLUMNS))
+    paints = [partial(_draw_row, m=m, suffix=end) for m in blocks for end in ("", "_shuffled")]
+    return [Part(paint, height=5) for paint in paints]
 
 
-def _draw_block(figure, r, members):
-    """Up to COLUMNS heads side by side."""
-    grid = figure.subplots(2, COLUMNS, squeeze=False)
+def _draw_row(figure, r, m, suffix):
+    """The heads with the numbers m, each with a scale of its own."""
+    grid = figure.subplots(1, COLUMNS, squeeze=False)[0]
     darkest = np.max([r["pattern"], r["pattern_shuffled"]], axis=(0, 2, 3))  # [n]
     style = {"location": "bottom", "shrink": 0.8, "aspect": 30, "label": "attention"}
-    for column, i in enumerate(members):
-        _draw_head(grid[0, column], r, i, "", darkest[i])
-        image = _draw_head(grid[1, column], r, i, "_shuffled", darkest[i])
-        figure.colorbar(image, ax=grid[:, column], **style)
-        grid[1, column].set_xlabel("key")
-    for axes in grid[:, len(members) :].ravel():
+    for axes, i in zip(grid, m):
+        image = _draw_head(axes, r, i, suffix, darkest[i])
+        figure.colorbar(image, ax=axes, **style)
+        axes.set_xlabel("key")
+    for axes in grid[len(m) :]:
         axes.set_visible(False)
-    grid[0, 0].set_ylabel("query")
-    grid[1, 0].set_ylabel("query (null: tokens shuffled)")
+    grid[0].set_ylabel("query (null: tokens shuffled)" if suffix else "query")
 
 
 def _draw_head(axes, r, i, suffix, darkest):
@@ -284,8 +281,8 @@ def _draw_pattern(axes, pattern, queries, keys, darkest):
 register(
     attention,
     look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to "
-    "the left, above it to the right. Each head has a scale of its own, below it. In the lower row "
-    "the tokens stand in random order; a line that stays does not need their order.",
+    "the left, above it to the right. Each head has a scale of its own, below it. In the second "
+    "figure the tokens stand in random order; a line that stays does not need their order.",
     published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend "
     "sharply to the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean "
     "gently to the tokens around (Yamamoto and Matsuzaki, figure 2).",
@@ -336,6 +333,6 @@ register(
             join=" ",
         ),
     ),
-    draw=Part(_draw_all, height=lambda r: 9.6 * -(-len(r["heads"]) // COLUMNS)),
+    draw=figures(_rows_of_heads),
     shares_passes=True,
 )

@@ -310,7 +310,7 @@ register(
                 )
             ),
             maps(*(Map(name, title, BY_HEAD) for name, title in TITLES.items())),
-            widths=(2, lambda r: len(_kinds(r))),
+            widths=(1.4, lambda r: len(_kinds(r))),
             height=3.9,
         ),
         *(of_places(name) for name in HEADS),

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from ..contract import Asks, Every, NotApplicable, Of, options, register
-from ..drawing import Bar, Part, bars, column, draw, row
+from ..drawing import Bar, Part, bars, draw, figures, row
 from ..machine.language import filled
 from ..maths import nulls, stats
 from ..measures import attributions, document_features, outputs
@@ -170,7 +170,7 @@ register(
     "weights {heads_untrained:.2f}). Gradient × input reaches {tokens_simple:.2f} and "
     "{heads_simple:.2f}. The parts add up to the whole: the largest error is {error:.1e} of the "
     "largest part.",
-    draw=column(
+    draw=figures(
         row(
             bars(
                 *(Bar(f"tokens_{way}[0]", *shown) for way, shown in SHOWN.items()),

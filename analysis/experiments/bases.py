@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Below, Led, NotApplicable, Of, Without, options, register
-from ..drawing import Line, Part, When, column, draw, lines, row
+from ..drawing import Line, Part, When, draw, figures, line_sample, lines, row
 from ..maths import bases as maths
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED
@@ -182,6 +182,8 @@ def _draw_one_head(figure, r):
     panels = figure.subplots(1, len(r["bases"]), sharex=True)
     for axes, name, curves in zip(panels, r["bases"], r["curves"]):
         _draw_columns(axes, str(name), curves)
+    samples = line_sample("queries", color=draw.BLUE), line_sample("keys", color=draw.ORANGE)
+    figure.legend(handles=samples, loc="outside upper right", ncols=2)
     panels[0].set_ylabel(f"{r['head']}, {r['papers_head']}:\nmean over documents, scaled")
 
 
@@ -214,14 +216,14 @@ def _heads(measure, label, **limits):
 
 register(
     bases,
-    look="Above, the three columns of one head that hold most of positions, queries blue, keys "
-    "orange: waves where a basis has gathered them. Below left, the higher a line rises in "
-    "its first columns, the fewer columns positions fill. The dots are heads that carry "
-    "positions: below the line their positions fill fewer columns than in random rotations "
-    "(middle), above it these columns hold less of anything else (right). Principal axes "
-    "come from the data, from queries and keys separately: they may gather positions as "
-    "well, but then a column of the queries has no column of the keys that it meets. The "
-    "SVD, which comes from the weights alone, has both.",
+    look="On the left, the higher a line rises in its first columns, the fewer columns positions "
+    "fill. The dots are heads that carry positions: below the line their positions fill fewer "
+    "columns than in random rotations (middle), above it these columns hold less of anything "
+    "else (right). Principal axes come from the data, from queries and keys separately: they "
+    "may gather positions as well, but then a column of the queries has no column of the keys "
+    "that it meets. The SVD, which comes from the weights alone, has both. The second figure "
+    "has the three columns of one head that hold most of positions: waves where a basis has "
+    "gathered them.",
     published="The raw columns of Q and K already look like positions, mixed with words; in the "
     "basis of the SVD the parts come apart, and why it works so well is not quite clear "
     "(Yamamoto's blog post).",
@@ -281,8 +283,7 @@ register(
         "differ for queries and keys: {paired_svd_null:.2f} paired. The SVD needs fewer columns "
         "than the raw basis in {fewer:.0%} of the heads.",
     ],
-    draw=column(
-        Part(_draw_one_head, height=3.5),
+    draw=figures(
         row(
             lines(
                 *(Line(f"accumulated_{name}", NAMES[name], "-", COLORS[name]) for name in BASES),
@@ -296,6 +297,7 @@ register(
             _heads("purity", "their purity", top=1),
             height=4.1,
         ),
+        Part(_draw_one_head, height=3.5),
     ),
     shares_passes=True,
 )

@@ -26,7 +26,7 @@ NUMBERED = 10  # rows and columns, at most, of a matrix whose cells show their n
 NAMED = 40  # heads, at most, all of which are named on an axis
 MOVED = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
 MATRICES = (  # that are drawn: of which result, how it is called, its colours
-    ("kept", "attention kept at its offset", {"cmap": "viridis", "vmin": 0, "vmax": 1}),
+    ("kept", "attention kept at its offset", {"cmap": "Blues_r", "vmin": 0, "vmax": 1}),
     ("move", "attention that moves along", MOVED),
     ("move_null", "null: random sides", MOVED),
 )
@@ -271,14 +271,15 @@ register(
     draw=plot,
     look="Each row is a head that is turned, each column a head of a deeper layer that has a "
     "direction. The left matrix shows how much of its attention the deeper head keeps at its "
-    "offset: dark where it reads what the turned head copied; a head that reads positions is "
-    "bright everywhere (dial tells whether it does). The middle matrix shows the attention that "
-    "moves as far as the turned head moved. Blue, -1, is the other way: the deeper head looks up "
-    "its own word among the copied words, and the further to the left these were fetched, the "
-    "further to the right its word stands. Red, +1, is along: it looks up a copied word among the "
-    "words. Attention that is neither kept nor moves is scattered. In the right matrix as many "
-    "queries are turned as far, but each to a side of its own. A pair counts the whole way from "
-    "one head to the other, through the heads between them too.",
+    "offset: dark blue where it reads what the turned head copied; a head that reads "
+    "positions is white everywhere (dial tells whether it does). The middle matrix shows the "
+    "attention that moves as far as the turned head moved. Blue, -1, is the other way: the "
+    "deeper head looks up its own word among the copied words, and the further to the left "
+    "these were fetched, the further to the right its word stands. Red, +1, is along: it "
+    "looks up a copied word among the words. Attention that is neither kept nor moves is "
+    "scattered. In the right matrix as many queries are turned as far, but each to a side of "
+    "its own. A pair counts the whole way from one head to the other, through the heads "
+    "between them too.",
     published="Nothing: the paper reads positions out of every layer in one way. The bundled "
     "models show that deeper heads may look at neighbours by copied words.",
     numbers="""

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Enough, Of, options, register
-from ..drawing import draw
+from ..drawing import Part, draw, figures
 from ..maths import factors
 from ..maths import waves as maths
 from ..measures import document_features, inputs
@@ -21,7 +21,7 @@ from ..texts import corpus
 USUAL = 12  # components, or as many as there are
 FEW = 4  # documents, at most, in which independent components are looked for
 FIRST = 64  # positions drawn
-SHOWN = 6  # layers with a series of their own
+SHOWN = 3  # layers with a series of their own
 HALF = 0.5  # share of a component's variance from which it is mostly position
 WRITTEN = 16  # components, at most, whose shares are written as numbers
 EXCESS = 0.1  # share above its null from which a component counts as position-like
@@ -194,23 +194,23 @@ def where(r):
     return PLACES[near_input, in_last]
 
 
-def plot(r):
-    """Shares of all components, the best beside those of queries and keys; the best's series."""
-    L = len(r["shares"])
-    figure = draw.figure(12.5, max(6.4, 0.36 * L + 4))
-    left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1))
-    layers = np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int))
-    above, below = left.subplots(2, 1, height_ratios=(max(1.6, 0.34 * L), 2.2))
-    _draw_shares(above, r)
-    _draw_best(below, r)
-    left.legend(*below.get_legend_handles_labels(), loc="outside lower left", ncols=2)
-    panels = right.subplots(len(layers), 1, sharex=True, squeeze=False)[:, 0]
+def _draw_all_layers(figure, r):
+    """Shares of all components, and the best beside those of queries and keys."""
+    left, right = figure.subplots(1, 2)
+    _draw_shares(left, r)
+    _draw_best(right, r)
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=2)
+
+
+def _draw_all_series(figure, r):
+    """The best component of the first, a middle and the last layer."""
+    layers = np.unique(np.linspace(0, len(r["shares"]) - 1, SHOWN).round().astype(int))
+    panels = figure.subplots(len(layers), 1, sharex=True, squeeze=False)[:, 0]
     for axes, layer in zip(panels, layers):
         _draw_series(axes, r, layer)
     panels[-1].set_xlabel("position (tokens)")
-    right.legend(*panels[-1].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-    right.supylabel("value (sd of the component)", fontsize=10)
-    return figure
+    figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    figure.supylabel("value (sd of the component)", fontsize=10)
 
 
 def _draw_shares(axes, r):
@@ -258,7 +258,10 @@ def _draw_series(axes, r, layer):
 
 register(
     components,
-    draw=plot,
+    draw=figures(
+        Part(_draw_all_layers, height=lambda r: max(4.5, 0.34 * len(r["shares"]) + 1.6)),
+        Part(_draw_all_series, height=4.8),
+    ),
     look="A component whose values are the same function of the position in every document belongs "
     "to position: 100 %. The components of X are found from X alone; the columns of Q and K are "
     "given by the head's weights. In the series, blue is the mean over the documents, grey the "

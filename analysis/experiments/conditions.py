@@ -17,7 +17,7 @@ I conditions, n heads drawn, J columns drawn of each.
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import Rows, When, bar_sample, draw, line_sample
+from ..drawing import Part, Rows, When, bar_sample, draw, figures, line_sample, row
 from ..machine.language import filled
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
@@ -249,24 +249,21 @@ def _describe_head(r, layer, head):
     return filled("{head} at {offset}: attention {attention}, scores {scores}", **values)
 
 
-def plot(r):
-    """A row for each head drawn, a column for each condition; at the right all heads."""
-    n = len(r["heads"])
-    figure = draw.figure(12.5, max(1.3 + 2.15 * n, 5.5))
-    left, right = figure.subfigures(1, 2, width_ratios=(2.6, 1), wspace=0.03)
-    grid = left.subplots(n, len(CONDITIONS), squeeze=False, sharex=True, sharey="row")
-    for row, name in enumerate(r["heads"]):
+def _draw_drawn(figure, r):
+    """A row for each head drawn, a column for each condition."""
+    grid = figure.subplots(
+        len(r["heads"]), len(CONDITIONS), squeeze=False, sharex=True, sharey="row"
+    )
+    for n, name in enumerate(r["heads"]):
         for i, words in enumerate(r["conditions"]):
-            _draw_condition(grid[row, i], r, row, i)
-            offset = draw.offset(r["offset"][row])
-            attention = r["attention_of_heads"][i, *r["drawn"][row]]
-            heading = f"{words}\n" if row == 0 else ""
-            grid[row, i].set_title(f"{heading}{attention:.2f}")
-        grid[row, 0].set_ylabel(f"{name}, looks at {offset}")
+            _draw_condition(grid[n, i], r, n, i)
+            offset = draw.offset(r["offset"][n])
+            attention = r["attention_of_heads"][i, *r["drawn"][n]]
+            heading = f"{words}\n" if n == 0 else ""
+            grid[n, i].set_title(f"{heading}{attention:.2f}")
+        grid[n, 0].set_ylabel(f"{name}, looks at {offset}")
     grid[-1, len(CONDITIONS) // 2].set_xlabel("lag (tokens, + right)")
-    left.legend(handles=[*_samples()], loc="outside lower center", ncols=2)
-    _draw_all(right.subplots(), r)
-    return figure
+    figure.legend(handles=[*_samples()], loc="outside lower center", ncols=4)
 
 
 def _draw_condition(axes, r, row, i):
@@ -312,26 +309,27 @@ def _draw_all(axes, r):
     axes.set_xticks(x, [draw.wrapped(str(words), 8) for words in r["conditions"]])
     axes.set(ylim=(-0.03, 1.03), xlim=(-0.3, len(x) - 0.7))
     axes.set_ylabel("attention to its offset on the text")
-    axes.set_title(f"{r['n_directed']} heads with a direction,\nand what it is built on")
+    axes.set_title(f"{r['n_directed']} heads with a direction, and what it is built on")
     if r["n_directed"]:
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12))
+        axes.legend(**draw.BESIDE)
 
 
 register(
     conditions,
-    draw=plot,
-    look="Each row is a head, each column an input: the text, its words in random order, one word "
-    "repeated, positions with words at zero, words without positions; the number above it is the "
-    "attention to the head's offset. A head that reads positions keeps its bar, and the peak of "
-    "its scores (blue), in the third column and loses both in the last. Words at zero are an input "
-    "that no model is trained on: a head that loses its direction there but keeps it on a repeated "
-    "word still reads positions. A head that keeps it on shuffled words, but neither on a repeated "
-    "word nor on words alone, needs both: an earlier head finds the neighbour by position and "
-    "copies its word, and this head reads the copied word. The light blue lines are the columns of "
-    "query and key, without their biases; the dashed line is the peak with inputs in random order. "
-    "Scores are shown minus their median, and the highest of a row is 1, because without words the "
-    "norms scale positions up. At the right are all heads with a direction, coloured by the source "
-    "of the direction.",
+    draw=figures(row(_draw_all), Part(_draw_drawn, height=lambda r: 1.3 + 2.15 * len(r["heads"]))),
+    look="The first figure has all heads with a direction, coloured by the source of the "
+    "direction. In the second each row is a head, each column an input: the text, its words in "
+    "random "
+    "order, one word repeated, positions with words at zero, words without positions; the "
+    "number above it is the attention to the head's offset. A head that reads positions keeps "
+    "its bar, and the peak of its scores (blue), in the third column and loses both in the "
+    "last. Words at zero are an input that no model is trained on: a head that loses its "
+    "direction there but keeps it on a repeated word still reads positions. A head that keeps "
+    "it on shuffled words, but neither on a repeated word nor on words alone, needs both: an "
+    "earlier head finds the neighbour by position and copies its word, and this head reads the "
+    "copied word. The light blue lines are the columns of query and key, without their biases; "
+    "the dashed line is the peak with inputs in random order. Scores are shown minus their "
+    "median, and the highest of a row is 1, because without words the norms scale positions up.",
     published="In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on "
     "words alone the columns' correlations are mostly flat, though their sum is large at the "
     "neighbour; with words shuffled it stays: adjacency is built on words and positions (Yamamoto "

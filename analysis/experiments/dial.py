@@ -7,17 +7,19 @@ score is that of a distance s tokens longer (buckets, ALiBi). N documents, T tok
 ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
 """
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..contract import Asks, Each, Without, options, register, verdict
-from ..drawing import Names, Rows, When, draw
+from ..drawing import Names, Part, Rows, When, draw, figures
 from ..maths import profiles
 from ..measures import dial_arrays, heads, position_moves
 from ..running.stream import UNSAVED
 
 MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
+ABREAST = 3  # layers of a figure
 LABELLED = 12  # heads of a layer, at most, in the legend of its lines
 DIRECTION, N_ORDERS = profiles.DIRECTION, position_moves.N_ORDERS
 SLOPE = 0.5  # of the expected slope, from which a layer follows in part
@@ -75,28 +77,36 @@ def _layer_list(numbers):
     return ", ".join(texts)
 
 
-def plot(r):
-    """Attended offset against the shift, a line for each head; below, its weight and the loss."""
-    rows = [i for i, cells in enumerate(r["layer_n_cells"]) if cells]
-    columns = min(max(len(rows), 1), 4)
-    n_rows = -(-max(len(rows), 1) // columns)
+def _layers(r):
+    """Numbers of the layers in which heads have a direction."""
+    return [i for i, cells in enumerate(r["layer_n_cells"]) if cells]
+
+
+def _by_layer(r):
+    """Attended offset against the shift, up to ABREAST layers in a figure."""
+    with_heads = _layers(r)
+    blocks = [with_heads[i : i + ABREAST] for i in range(0, len(with_heads), ABREAST)]
     most = min(r["directed"].sum(axis=1).max(initial=0), LABELLED)
-    deep = (3.6 + 0.25 * -(-most // 2)) * n_rows  # with the legends below the panels
-    figure = draw.figure(12.5, deep + 3.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(deep, 3.6))
-    grid = above.subplots(n_rows, columns, squeeze=False, sharey=True).ravel()
-    for axes in grid[len(rows) :]:
-        axes.set_visible(False)
-    for axes, i in zip(grid, rows):
+    deep = 3.6 + 0.25 * -(-most // 2)  # with the legends below the panels
+    return [Part(partial(_draw_layers, layers=block), deep) for block in blocks or [[]]]
+
+
+def _draw_layers(figure, r, layers):
+    """A line for each head of some layers."""
+    panels = figure.subplots(1, max(len(layers), 1), squeeze=False, sharey=True)[0]
+    for axes, i in zip(panels, layers):
         _draw_lines(axes, r, i)
-    if not rows:
-        grid[0].set(visible=True, title="no head has a direction")
-    grid[0].set_ylabel("offset with most attention (tokens)")
-    grid[0].locator_params(axis="y", integer=True)
-    weights, cost = below.subplots(1, 2)
-    _draw_weights(weights, r, rows)
+    if not layers:
+        panels[0].set_title("no head has a direction")
+    panels[0].set_ylabel("offset with most attention\n(tokens; heads a little apart)")
+    panels[0].locator_params(axis="y", integer=True)
+
+
+def _draw_cost(figure, r):
+    """The weight at the expected offset, and the loss."""
+    weights, cost = figure.subplots(1, 2)
+    _draw_weights(weights, r, _layers(r))
     _draw_loss(cost, r)
-    return figure
 
 
 def _draw_lines(axes, r, i):
@@ -183,17 +193,17 @@ BY_STRENGTH = Rows(
 
 register(
     dial,
-    draw=plot,
+    draw=figures(_by_layer, Part(_draw_cost, height=3.6)),
     look="Each line is a head with a direction: it shows the most attended offset when the "
     "positions of its layer's keys are moved. A head on its grey band, of slope -1, follows the "
-    "positions; a level line is a head that finds its offset by words, its own or words copied by "
-    "earlier layers, and does not depend on positions. Below are the attention to the expected "
-    "offset (dotted: every key moved by a different amount) and the rise of the loss (dotted: "
-    "queries and keys moved together, which should change nothing). In layer 0 the moved positions "
-    "are exact, through its norms; in deeper layers they are a mean over other documents. If "
-    "positions enter the scores, by rotated keys or a bias, every layer is exact. Heads whose "
-    "kernel (`kernel`) peaks where they look, possibly at their own token, are reported "
-    "separately: they must follow.",
+    "positions; a level line is a head that finds its offset by words, its own or words copied "
+    "by earlier layers, and does not depend on positions. A further figure has the attention to "
+    "the expected offset (dotted: every key moved by a different amount) and the rise of the "
+    "loss (dotted: queries and keys moved together, which should change nothing). In layer 0 "
+    "the moved positions are exact, through its norms; in deeper layers they are a mean over "
+    "other documents. If positions enter the scores, by rotated keys or a bias, every layer is "
+    "exact. Heads whose kernel (`kernel`) peaks where they look, possibly at their own token, "
+    "are reported separately: they must follow.",
     published="The blog post aims to show that position components contribute to inference; the "
     "paper shows that waves and attention agree, not that one causes the other.",
     figure="raised in the blog post",

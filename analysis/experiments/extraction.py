@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ..contract import Asks, Every, Of, Without, options, register
-from ..drawing import Part, Rows, When, column, draw, line_sample, row
+from ..drawing import Part, Rows, When, draw, figures, line_sample, row
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
 from ..running.stream import UNSAVED
@@ -25,7 +25,7 @@ CURVES = {  # name -> what it is, colour
     "q_text": ("Q without positions", draw.SKY),
     "k_text": ("K without positions", draw.PURPLE),
 }
-SHOWN = 6  # layers with a line of their own
+SHOWN = 4  # layers with a line of their own
 DRAWS = 100  # sets of random directions, over all documents
 STANDS_OUT = {  # in X, in Q and K both
     (False, True): "not in X, but in Q and K",
@@ -263,30 +263,36 @@ def _draw_layers(axes, f, curves):
         axes.plot(f, curve, color=color, linewidth=1, label=f"layer {layer}")
 
 
-def _draw_maps(figure, r):
-    """Heat maps over frequency and layer of X, Q and K, with positions and below them without."""
-    from matplotlib.colors import LogNorm
-
-    pairs = [(r[name][:, 1:], r[name + "_text"][:, 1:]) for name in "xqk"]
-    everything = np.concatenate([x.ravel() for pair in pairs for x in pair])
-    low, high = np.quantile(everything, (0.01, 0.999))
-    low = max(low, 1e-6 * high, 1e-300)
-    colors = {"cmap": "viridis", "norm": LogNorm(low, max(high, 1.01 * low))}
-    grid = figure.subplots(2, 3, sharex=True, sharey=True)
+def _draw_maps(figure, r, suffix=""):
+    """Heat maps over frequency and layer of X, Q and K, with positions or without."""
+    grid = figure.subplots(1, 3, sharey=True)
     T = int(r["T"])
-    for i, (name, pair) in enumerate(zip("xqk", pairs)):
-        for axes, x in zip(grid[:, i], pair):
-            half = len(x) - 0.5
-            extent = (0.5, T // 2 + 0.5, half, -0.5)
-            image = axes.imshow(x, aspect="auto", extent=extent, **colors)
-            axes.set_yticks(range(0, len(x), -(-len(x) // 6)))
+    for name, axes in zip("xqk", grid):
+        x = r[name + suffix][:, 1:]
+        extent = (0.5, T // 2 + 0.5, len(x) - 0.5, -0.5)
+        image = axes.imshow(x, aspect="auto", extent=extent, cmap="viridis", norm=_colors(r))
+        axes.set_yticks(range(0, len(x), -(-len(x) // 6)))
+        axes.set_xlabel(f"frequency (cycles in {T} tokens)")
         first, last = r[f"correlation_{name}"][[0, -1]]
         title = f"{name.upper()}, all layers: correlation with the table\n{first:.2f} in the first"
-        grid[0, i].set_title(f"{title}, {last:.2f} in the last")
-        grid[1, i].set_xlabel(f"frequency (cycles in {T} tokens)")
-    grid[0, 0].set_ylabel("layer")
-    grid[1, 0].set_ylabel("null: layer,\nno positions")
+        axes.set_title(CURVES[name][0] if suffix else f"{title}, {last:.2f} in the last")
+    grid[0].set_ylabel("null: layer,\nno positions" if suffix else "layer")
     figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
+
+
+def _height_of_maps(r):
+    """Inches of a row of maps."""
+    return 1.7 + 0.16 * min(2 * len(r["x"]), 24) / 1.5
+
+
+def _colors(r):
+    """One scale for all maps."""
+    from matplotlib.colors import LogNorm
+
+    everything = np.concatenate([r[x + end][:, 1:].ravel() for end in ("", "_text") for x in "xqk"])
+    low, high = np.quantile(everything, (0.01, 0.999))
+    low = max(low, 1e-6 * high, 1e-300)
+    return LogNorm(low, max(high, 1.01 * low))
 
 
 def _draw_contrasts(axes, r, fast):
@@ -339,17 +345,17 @@ SAMPLES = {
 
 register(
     extraction,
-    look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. "
-    "The grey area is the shape of the position table's own spectrum, the dashed lines its "
+    look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. The "
+    "grey area is the shape of the position table's own spectrum, the dashed lines its "
     f"highest peaks, up to two with a period of {spectra.SLOW} tokens or less and up to two "
     f"slower ones of more than {spectra.DRIFT} cycles. The words of a text are noise that "
-    "hides these peaks in X; where the peaks stand out in Q and K, the heads' directions "
-    "pick the positions out. Directions drawn at random show whether any change of basis "
-    "would do so; the text without positions shows whether the words alone would. The heat "
-    "maps have the same amplitudes for all layers, each with the map of the text without "
-    "positions below it: stripes that only the upper one has come from positions. At the "
-    "bottom, fast and slow peaks (where the table has such) are drawn apart, because they may "
-    "fade at different depths; where there is no peak, all curves lie at 1, side by side.",
+    "hides these peaks in X; where the peaks stand out in Q and K, the heads' directions pick "
+    "the positions out. Directions drawn at random show whether any change of basis would do "
+    "so; the text without positions shows whether the words alone would. The heat maps have "
+    "the same amplitudes for all layers, those of the text without positions in the last "
+    "figure: stripes that it lacks come from positions. In the second figure fast and slow "
+    "peaks (where the table has such) are drawn apart, because they may fade at different "
+    "depths; where there is no peak, all curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5; as heat maps over all layers in figure 6 of their longer paper).",
@@ -427,10 +433,10 @@ register(
             ],
         ),
     ],
-    draw=column(
+    draw=figures(
         row(*(partial(_draw_spectra, name=x) for x in "xqk"), sharey=True, height=4.15),
-        Part(_draw_maps, height=lambda r: 1.6 + 0.16 * min(2 * len(r["x"]), 24)),
         Part(_draw_peaks, height=3.45),
+        *(Part(partial(_draw_maps, suffix=end), _height_of_maps) for end in ("", "_text")),
     ),
     shares_passes=True,
 )

@@ -11,6 +11,7 @@ from minitx import circuits
 from minitx.circuits.repeated import N_TOKENS, room
 
 from ..contract import Asks, Of, options, register
+from ..drawing import Bar, bars, figures, row
 from ..drawing.maps import Map, Scale, maps
 from ..measures import heads as names
 from ..measures.kinds import CLEARLY, COPYING, KINDS, kinds_of
@@ -66,13 +67,32 @@ def best_of(kind, what):
 TITLES = {"first": "first token"}  # of maps that are not called as their kind
 
 
-def of_heads(ending=""):
-    """A map of all heads for each kind."""
-    scales = dict.fromkeys(KINDS, ATTENTION) | {"copying": COPIES}
-    title = "by chance" if ending else "{}"
-    titles = [title.format(TITLES.get(kind, kind)) for kind in scales]
-    names = [f"{kind}_of_heads{ending}" for kind in scales]
-    return [*map(Map, names, titles, scales.values())]
+def of_heads(kinds, ending=""):
+    """A map of all heads for each of some kinds."""
+    titles = [TITLES.get(kind, kind) for kind in kinds]
+    names = [f"{kind}_of_heads{ending}" for kind in kinds]
+    each = (Map(*named, ATTENTION) for named in zip(names, titles))
+    return maps(*each, heading="by chance" if ending else "")
+
+
+def kinds(r):
+    """The kinds that there are: a head that copies needs the embedding's vocabulary."""
+    return [kind for kind in (*KINDS, "copying") if kind in r]
+
+
+def best(r, ending=""):
+    """What the best head of each kind gives."""
+    return np.array([r[kind + ending] for kind in kinds(r)])
+
+
+def best_null(r):
+    """What it gives by chance."""
+    return best(r, "_null")
+
+
+def called(r):
+    """The kinds, as they are called."""
+    return [TITLES.get(kind, kind) for kind in kinds(r)]
 
 
 ATTENTION = Scale("mean attention", most=1, signed=False)
@@ -80,11 +100,11 @@ COPIES = Scale("eigenvalues, Σλ / Σ|λ|", most=1)
 
 register(
     heads,
-    look="Each map has a row for each layer and a column for each head. Dark blue under induction: "
-    "the head finds what came after its token before. It needs a head of an earlier layer that "
-    "tells each token what stood before it: look for dark blue under previous. Below, chance: for "
-    "induction and duplicate the second half is other words, for the others the weights that make "
-    "attention are shuffled.",
+    look="The bars are the best head of each kind. Each map has a row for each layer and a column "
+    "for each head. Dark blue under induction: the head finds what came after its token "
+    "before. It needs a head of an earlier layer that tells each token what stood before it: "
+    "look for dark blue under previous. By chance: for induction and duplicate the second "
+    "half is other words, for the others the weights that make attention are shuffled.",
     published="In GPT-2 small induction heads are L5H1, L5H5, L6H9, L7H2 and L7H10, previous-token "
     "heads L2H2 and L4H11 (Olsson et al. 2022; Wang et al. 2022).",
     numbers=[
@@ -108,6 +128,22 @@ register(
         "; ".join(best_of(kind, what) for kind, what in KINDS.items()),
         ".",
     ],
-    draw=maps(*of_heads(), below=of_heads("_null")),
+    draw=figures(
+        row(
+            bars(
+                Bar(best, "best head", null=best_null),
+                ticks=called,
+                null="by chance",
+                ylabel="mean attention; of copying Σλ / Σ|λ|",
+            ),
+            height=3.6,
+        ),
+        *(of_heads([*KINDS][i : i + 3], end) for i in (0, 3) for end in ("", "_null")),
+        maps(
+            Map("copying_of_heads", "copying", COPIES),
+            Map("copying_of_heads_null", "by chance", COPIES),
+            needs="copying_of_heads",
+        ),
+    ),
     per_head=tuple(f"{kind}_of_heads" for kind in (*KINDS, "copying")),
 )

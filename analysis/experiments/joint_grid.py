@@ -9,7 +9,7 @@ L layers, H heads; "before" is as the model has them, "after" is moved and scale
 import numpy as np
 
 from ..contract import options, register
-from ..drawing import draw, line_sample
+from ..drawing import WIDTH, Part, draw, figures, line_sample
 from ..measures import joint_fit, joint_summary
 from ..running.stream import UNSAVED
 
@@ -52,25 +52,30 @@ def joint_grid(
     return result | joint_summary.summary(fitted)
 
 
-def plot(r):
-    """All heads as small pictures, before and after; below, the measures of each head."""
-    L, H = r["c"].shape
-    side = np.clip(5.4 / max(L, H), 0.3, 1.2)
-    figure = draw.figure(max(2 * side * H + 1.6, 12.5), side * L + 4.9)
-    above, below = figure.subfigures(2, 1, height_ratios=(side * L + 0.9, 3.7), hspace=0.02)
-    for stage, axes in enumerate(above.subplots(1, 2)):
+def _draw_heads(figure, r):
+    """All heads as small pictures, before and after."""
+    for stage, axes in enumerate(figure.subplots(1, 2)):
         _mosaic(axes, r["density"][:, stage], joint_fit.STAGES[stage])
     unit = ", of unit length" if r["distance"] == "cosine" else ""
     label = (
         "head: the plane of the first two principal components of queries and keys"
         f"{unit}, queries blue, keys orange"
     )
-    above.supxlabel(label, fontsize=10.5)
-    for axes, (name, space, title) in zip(below.subplots(1, 3), PANELS):
+    figure.supxlabel(label, fontsize=10.5)
+
+
+def _height_of_heads(r):
+    """Inches of the small pictures."""
+    L, H = r["c"].shape
+    return min(5.4 / max(L, H), WIDTH / 2 / H - 0.1) * L + 1.2
+
+
+def _draw_measures(figure, r):
+    """The measures of each head, before and after."""
+    for axes, (name, space, title) in zip(figure.subplots(1, 3), PANELS):
         _panel(axes, r, name, space)
         axes.set_title(title)
-    below.legend(handles=[*_legend()], loc="outside upper left", ncols=4, borderpad=0)
-    return figure
+    figure.legend(handles=[*_legend()], loc="outside upper left", ncols=4, borderpad=0)
 
 
 def _mosaic(axes, density, stage):
@@ -128,7 +133,7 @@ TURNED = "arithmetic alone: queries rotated at random"
 
 register(
     joint_grid,
-    draw=plot,
+    draw=figures(Part(_draw_measures, height=4), Part(_draw_heads, height=_height_of_heads)),
     answer=joint_summary.answer,
     look="Each square is one head, darker where it has more points: where blue and orange lie "
     "apart before, nearness cannot tell attention. Dots above the line went up: for the "

@@ -10,12 +10,13 @@ other documents; axis "stage": before, as the model has them, and after, moved a
 
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..contract import options, register
-from ..drawing import When, draw, labels, line_sample
+from ..drawing import Part, When, draw, figures, labels, line_sample
 from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary
@@ -335,22 +336,15 @@ def _pair_results(model, encoded, pairs, shown):
     return result
 
 
-def plot(r):
-    """For each head product against distance and the plane, each before and after."""
-    n = len(r["heads"])
-    heights = [5.3] * n + [3.8] * ("note_range" in r)
-    figure = draw.figure(12.5, sum(heights) + 0.5)
-    parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    planes = [_draw_head(parts[i], r, i) for i in range(n)]
-    if "note_range" in r:
-        _draw_note(parts[n], r)
-    figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=5, borderpad=0)
-    meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
-    draw.of_tokens(figure.supxlabel(draw.literal(meanings), fontsize=10))
-    draw.measure(figure)  # labels find their places in panels that have their size
-    for i, stage in np.ndindex(n, 2):
-        _label_points(planes[i][stage], r, i, stage)
-    return figure
+def _of_heads(r):
+    """For each head the plane, before and after, and product against distance."""
+    paints = [partial(paint, i=i) for i in range(len(r["heads"])) for paint in (_planes, _clouds)]
+    return [Part(paint, height=5.3) for paint in paints]
+
+
+def _of_note(r):
+    """What the note found, where it was asked for."""
+    return [Part(_draw_note, height=3.8)] if "note_range" in r else []
 
 
 def _labelled(r):
@@ -359,23 +353,32 @@ def _labelled(r):
     return [*range(n)] if n <= LABELLED else sorted({*r["pairs"].ravel().tolist()})
 
 
-def _draw_head(figure, r, i):
-    """Two clouds above each other, and beside them the plane before and after: axes, returned."""
+def _planes(figure, r, i):
+    """The plane of one head before and after, and the words of pieces."""
     x_axis, y_axis = "first component", "second component"
     if r["method"] != "pca":
         x_axis, y_axis = f"{r['method']}, first axis", f"{r['method']}, second axis"
-    left, *right = figure.subfigures(1, 3, width_ratios=(0.78, 1, 1))
-    clouds = left.subplots(2, 1)
-    planes = [part.subplots() for part in right]
+    planes = figure.subplots(1, 2)
     for stage, axes in enumerate(planes):
-        _draw_cloud(clouds[stage], r, i, stage)
         _draw_plane(axes, r, i, stage)
         axes.set_xlabel(x_axis)
         axes.set_ylabel("" if stage else y_axis)
-    left.supylabel(_row_label(r, i), fontsize=10.5)
+    figure.supylabel(_row_label(r, i), fontsize=10.5)
+    figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=5, borderpad=0)
+    meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
+    draw.of_tokens(figure.supxlabel(draw.literal(meanings), fontsize=10))
+    draw.measure(figure.figure)  # labels find their places in panels that have their size
+    for stage, axes in enumerate(planes):
+        _label_points(axes, r, i, stage)
+
+
+def _clouds(figure, r, i):
+    """Product against distance of one head, before and after."""
     product = "product, less the query's mean" if r["products"] == "centred" else "product"
-    clouds[1].set_xlabel(product)
-    return planes
+    for stage, axes in enumerate(figure.subplots(1, 2)):
+        _draw_cloud(axes, r, i, stage)
+        axes.set_xlabel(product)
+    figure.supylabel(_row_label(r, i), fontsize=10.5)
 
 
 def _draw_note(figure, r):
@@ -507,14 +510,14 @@ def _samples(r):
 
 register(
     joint_space,
-    look="On the left is one dot for each pair of tokens: the closer the dots lie to a line, the "
-    "better distance tells the product (queries rotated at random show what arithmetic alone "
-    "gives). On the right each token is drawn twice, as query and as key; a word in pieces has a "
-    "number at each, explained below the figure (--words draws it whole). If nearness told "
-    "attention, the lines would be short, and the wide ones shortest. Where they are not, the "
-    "plane has lost what attention sees, or the space never had it. A scale c at the lower end of "
-    "its range is no optimum: with cosine distances a smaller one only moves the mean of the keys "
-    "nearer to 0, where 1/8 has all but brought it.",
+    look="Each token is drawn twice, as query and as key; a word in pieces has a number at each, "
+    "explained below the figure (--words draws it whole). If nearness told attention, the "
+    "lines would be short, and the wide ones shortest. Where they are not, the plane has lost "
+    "what attention sees, or the space never had it. The second figure of a head has one dot "
+    "for each pair of tokens: the closer the dots lie to a line, the better distance tells "
+    "the product (queries rotated at random show what arithmetic alone gives). A scale c at "
+    "the lower end of its range is no optimum: with cosine distances a smaller one only moves "
+    "the mean of the keys nearer to 0, where 1/8 has all but brought it.",
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",
@@ -558,5 +561,5 @@ register(
             "(chance: {pair_rank_null:.1f}).",
         ),
     ],
-    draw=plot,
+    draw=figures(_of_heads, _of_note),
 )

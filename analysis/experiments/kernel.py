@@ -11,7 +11,7 @@ N documents, T tokens, L layers, H heads, R lags (positive: the key stands to th
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register, verdict
-from ..drawing import When, draw, panels
+from ..drawing import Part, When, draw, figures, panels
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
@@ -23,6 +23,7 @@ NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
 SHUFFLES = 20  # of the query positions
 MOST = 0.9  # of the heads with a direction, from which the answer is yes
+FIRST = 3  # heads of the first figure
 SIDE_BY_SIDE = 4  # charts
 # nats by which a kernel's peak has to exceed its median: a key there gets a tenth more attention
 LEAST = verdict.MARGIN
@@ -130,12 +131,21 @@ def _by_chance(model, by_place, r, seed):
     return {"n_agree_null": max(counts)}
 
 
-def plot(r):
-    """A chart for each head: its kernel, what its mechanism gives, and its attention."""
-    pairs = [*np.ndindex(r["kernel"].shape[:2])]
-    rows = -(-len(pairs) // SIDE_BY_SIDE)
-    figure = draw.figure(12.5, 2.1 * rows + 0.6)
-    grid = figure.subplots(rows, SIDE_BY_SIDE, squeeze=False)
+def _draw_first(figure, r):
+    """The heads that attend most to one offset."""
+    strength = r["attention"].max(axis=-1)
+    order = np.argsort(-strength, axis=None, kind="stable")[:FIRST]
+    _draw_heads(figure, r, [*zip(*np.unravel_index(order, strength.shape))], FIRST)
+
+
+def _draw_every(figure, r):
+    """A chart for each head."""
+    _draw_heads(figure, r, [*np.ndindex(r["kernel"].shape[:2])], SIDE_BY_SIDE)
+
+
+def _draw_heads(figure, r, pairs, abreast):
+    """The kernel of some heads, what their mechanism gives, and their attention."""
+    grid = figure.subplots(-(-len(pairs) // abreast), abreast, squeeze=False)
     for axes, pair in zip(grid.flat, pairs):
         _draw_head(axes, r, *pair)
         axes.set_xlabel("lag (tokens, + right)")
@@ -144,7 +154,11 @@ def plot(r):
     for axes in grid[:, 0]:
         axes.set_ylabel("mean score")
     figure.legend(handles=_samples(r), loc="outside upper center", ncols=3)
-    return figure
+
+
+def _height_of_all(r):
+    """Inches of the charts of all heads."""
+    return 2.1 * -(-r["kernel"][..., 0].size // SIDE_BY_SIDE) + 0.6
 
 
 def _draw_head(axes, r, layer, head):
@@ -184,7 +198,7 @@ def _samples(r):
 
 register(
     kernel,
-    draw=plot,
+    draw=figures(Part(_draw_first, height=3.6), Part(_draw_every, height=_height_of_all)),
     look="Blue is the mean score of a head at each lag when the words are averaged out, each curve "
     "less its median; red is the mean attention. Where blue peaks under the highest bar, places "
     "alone send the head there; where it is flat, words do. Dashed: what a bias or turned queries "

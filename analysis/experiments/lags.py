@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Led, Of, Without, options, register
-from ..drawing import Rows, When, bar_sample, draw, line_sample
+from ..drawing import Part, Rows, When, bar_sample, draw, each, figures, line_sample
 from ..maths import lags as maths
 from ..maths import nulls, profiles
 from ..measures import heads, lag_signals
@@ -363,35 +363,21 @@ MEASURE = [
 COUNTED = When("n_positions >= 0", ", and {n_positions} of {n_directed}")
 
 
-def plot(r):
-    """Columns, the published sum, the mean and attention; beside them the peaks of all heads."""
-    n = len(r["heads"])
-    wide = 2.85 * max(n, 3)
-    figure = draw.figure(wide + 3.95, 8.4)
-    left, right = figure.subfigures(1, 2, width_ratios=(wide, 3.95), wspace=0.03)
-    _draw_heads(left, r)
-    _draw_all_heads(right, r)
-    return figure
-
-
-def _draw_heads(figure, r):
-    """For each head drawn its columns, their weighted sum, and the mean beside the attention."""
-    grid = figure.subplots(3, len(r["heads"]), squeeze=False, sharex=True)
-    first_hidden = 0.5
-    last_hidden = r["lags"][-1] if r["causal"] else first_hidden
-    for i in range(len(r["heads"])):
-        _draw_columns(grid[0, i], r, i)
-        _draw_sum(grid[1, i], r, i)
-        twin = _draw_mean(grid[2, i], r, i)
-        for axes in grid[:, i]:
-            axes.axvspan(first_hidden, last_hidden, **HIDDEN, linewidth=0)
-    grid[0, 0].set_ylabel("query and key, column\nby column (xcorr)")
-    grid[1, 0].set_ylabel("their parts of the score,\nstacked; black: the sum")
-    grid[2, 0].set_ylabel("mean score\nof a pair", color=draw.BLUE)
-    twin.set_ylabel("mean attention", color=draw.VERMILION)
-    for axes in grid[-1]:
+def _draw_one_head(figure, r, i):
+    """The columns of one head, their weighted sum, and the mean beside the attention."""
+    panels = figure.subplots(1, 3)
+    _draw_columns(panels[0], r, i)
+    _draw_sum(panels[1], r, i)
+    twin = _draw_mean(panels[2], r, i)
+    last_hidden = r["lags"][-1] if r["causal"] else FIRST_HIDDEN
+    for axes in panels:
+        axes.axvspan(FIRST_HIDDEN, last_hidden, **HIDDEN, linewidth=0)
         axes.set_xlabel("lag (tokens, + right)")
-    figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=2)
+    panels[0].set_ylabel("query and key, column\nby column (xcorr)")
+    panels[1].set_ylabel("their parts of the score,\nstacked; black: the sum")
+    panels[2].set_ylabel("mean score\nof a pair", color=draw.BLUE)
+    twin.set_ylabel("mean attention", color=draw.VERMILION)
+    figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=4)
 
 
 def _samples(r):
@@ -407,6 +393,7 @@ def _samples(r):
 
 NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
+FIRST_HIDDEN = 0.5  # lag from which a mask hides
 HIDDEN = {"color": draw.GREY, "alpha": 0.15}
 MOVED = "their part position × position, moved to one median"
 
@@ -465,9 +452,9 @@ def _draw_mean(axes, r, i):
 
 
 def _draw_all_heads(figure, r):
-    """The two peaks of every head; below, the share of the peak that positions hold."""
+    """The two peaks of every head, and the share of the peak that positions hold."""
     rows = 2 if "position_share_of_heads" in r else 1
-    panels = figure.subplots(rows, 1, squeeze=False)[:, 0]
+    panels = figure.subplots(1, rows, squeeze=False)[0]
     _draw_peaks(panels[0], r)
     if rows == 2:
         _draw_shares(panels[1], r)
@@ -524,7 +511,7 @@ def _draw_legend(figure, r):
     disc = {"marker": "o", "linestyle": ""}
     samples = [line_sample(directed, color=draw.SKY, **disc)]
     samples.append(line_sample(others, color=LIGHT_GREY, **disc))
-    figure.legend(handles=samples, loc="outside lower center")
+    figure.legend(handles=samples, loc="outside lower center", ncols=2)
 
 
 def _rates(r, name):
@@ -536,21 +523,22 @@ def _rates(r, name):
 
 register(
     lags,
-    draw=plot,
-    look="In the first row every line is one column of query and key: how well they fit when the "
-    "key is moved by a lag; darker columns weigh more. Below, what each column adds to the mean "
-    "score of a pair of tokens, less its own median, stacked to both sides of 0. Where maxima of "
-    "many columns meet, all stand on one side and the black line, their sum, is as high as the "
-    "stack; where maxima meet minima it lies between two stacks. The third row has the mean score "
-    "again (blue), and the mean attention (red), which should have its bar where the sum peaks: it "
-    "is the softmax of these scores. Orange is the part of the scores between positions, which are "
-    "the mean of what stands at a place in half of the documents for queries and in the other half "
-    "for keys: where it follows the blue line, positions make the peak; where it is flat, the "
-    "words do, or what earlier layers made of words and positions. Grey lines: the inputs in "
-    "random order, where only the match of each token with itself is left, at lag 0. At the right "
-    "heads are counted at their two peaks: on the line they are equal. A head that looks nowhere "
-    "in particular has a highest score too, so those with a direction (blue) are counted apart. In "
-    "a causal model only lags up to 0 can be compared.",
+    draw=figures(Part(_draw_all_heads, height=5), each(_draw_one_head, 4.2, "heads")),
+    look="In the first figure heads are counted at their two peaks: on the line they are equal. A "
+    "head that looks nowhere in particular has a highest score too, so those with a direction "
+    "(blue) are counted apart. Then each head has a figure. On its left every line is one "
+    "column of query and key: how well they fit when the key is moved by a lag; darker "
+    "columns weigh more. In the middle, what each column adds to the mean score of a pair of "
+    "tokens, less its own median, stacked to both sides of 0. Where maxima of many columns "
+    "meet, all stand on one side and the black line, their sum, is as high as the stack; "
+    "where maxima meet minima it lies between two stacks. The right has the mean score again "
+    "(blue), and the mean attention (red), which should have its bar where the sum peaks: it "
+    "is the softmax of these scores. Orange is the part of the scores between positions, "
+    "which are the mean of what stands at a place in half of the documents for queries and in "
+    "the other half for keys: where it follows the blue line, positions make the peak; where "
+    "it is flat, the words do, or what earlier layers made of words and positions. Grey "
+    "lines: the inputs in random order, where only the match of each token with itself is "
+    "left, at lag 0. In a causal model only lags up to 0 can be compared.",
     published="In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near "
     "lag -2 and that of head(8,9), here L7H8, a sharp one at -1, as their attention has (Yamamoto "
     "and Matsuzaki, figure 7).",

@@ -17,7 +17,7 @@ import numpy as np
 from minitx import forward
 
 from ..contract import Asks, Of, Provided, Without, options, register, verdict
-from ..drawing import Rows, When, draw, token_ticks
+from ..drawing import Part, Rows, When, draw, figures, row, token_ticks
 from ..machine.language import filled, label, translated
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables
@@ -26,6 +26,7 @@ from ..texts import corpus, formats, joined
 
 SEARCH = 3  # every third document is for the search, the others are for the report
 GAPS = 8  # the search hides at most one in so many tokens of a masked model, as in its training
+ABREAST = 3  # maps of a figure
 SHOWN = 12  # tokens of the sentence, at most
 SAME = 1e-4  # nats: two float32 runs that do the same in another order differ by less
 # the two masks of the hypothesis
@@ -380,30 +381,24 @@ def can_stand_in(r):
     return not r["best_sees"] and worth(r) > verdict.NATS
 
 
-def plot(r):
-    """Above, what each meaning of one mask does to attention; below, the losses."""
-    C = len(r["conditions"])
-    figure = draw.figure(12.5, 7.6 + 0.32 * C)
-    figure.get_layout_engine().set(h_pad=0.1)  # for the titles of the uppermost maps
-    above, below = figure.subfigures(2, 1, height_ratios=(6.4, 1.2 + 0.32 * C))
-    _maps(above, r)
-    _bars(below.subplots(), r)
-    return figure
-
-
-def _maps(figure, r):
-    """The mask, attention without it, and attention under each of its meanings."""
+def _meanings(r):
+    """The mask, attention without it, and attention under each of its meanings, by threes."""
     names = [label("mask"), label("no mask"), *r["meanings"]]
-    formulas = [str(r["shown"]), "softmax(s)"]
+    formulas = [draw.spelled(str(r["shown"])), "softmax(s)"]
     formulas += [label(masks.MEANINGS[name].says) for name in r["meanings"]]
-    panels = [*zip(names, formulas, [r["mask"], r["unmasked"], *r["effective"]])]
-    columns = -(-len(panels) // 2)
-    grid = figure.subplots(2, columns, squeeze=False, sharex=True, sharey=True)
-    for axes, (name, formula, values) in zip(grid.flat, panels):
+    maps = [*zip(names, formulas, [r["mask"], r["unmasked"], *r["effective"]])]
+    paints = [partial(_maps, maps=maps[i : i + ABREAST]) for i in range(0, len(maps), ABREAST)]
+    return [Part(paint, height=4.8) for paint in paints]
+
+
+def _maps(figure, r, maps):
+    """Up to ABREAST maps side by side, on the scale of all."""
+    grid = figure.subplots(1, ABREAST, squeeze=False, sharex=True, sharey=True)
+    for axes, (name, formula, values) in zip(grid.flat, maps):
         image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
         draw.border(axes, r.get("second"), "xy")
         draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))  # meanings: names
-    for axes in grid.flat[len(panels) :]:
+    for axes in grid.flat[len(maps) :]:
         axes.axis("off")
     _label_tokens(grid, r["pieces"])
     figure.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
@@ -433,7 +428,7 @@ def _bars(axes, r):
     axes.axvline(r["loss_null"], **null)
     null = {"color": draw.GREY, "linestyle": "--", "label": "null: the same positions, no mask"}
     axes.axvline(r["loss_off"], **null)
-    axes.set_yticks(y, [_named(name, name == r["best"]) for name in names.tolist()])
+    axes.set_yticks(y, [draw.spelled(_named(name, name == r["best"])) for name in names.tolist()])
     axes.set_xlabel(
         "mean loss (nats per token; whiskers: 95 % intervals over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
@@ -460,7 +455,7 @@ LEFT_OUT = Rows("{skipped} {skipped_reasons}", where="skipped", join=", ")
 
 register(
     mask_positions,
-    draw=plot,
+    draw=figures(row(_bars, height=lambda r: 1.4 + 0.32 * len(r["conditions"])), _meanings),
     look="The maps show one mask and the attention of the first layer, mean over its heads, under "
     "each meaning of the mask's values: they differ so much that a number about a mask means "
     "nothing without the meaning of its values. A mask stands in for positions where its bar ends "

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Each, Without, options, register, verdict
-from ..drawing import Names, Rows, When, bar_sample, draw, line_sample
+from ..drawing import Names, Part, Rows, When, bar_sample, draw, figures, line_sample
 from ..machine.language import filled, label, translated
 from ..measures import other_models, position_probe
 from ..running.stream import UNSAVED
@@ -250,26 +250,43 @@ def side(r):
     return np.where(r["causal"], "the past", "both sides")
 
 
-def plot(r):
-    """A row of six charts for each model."""
-    n = len(r["models"])
-    figure = draw.figure(12.5, 1.45 * n + 1.3)
-    grid = figure.subplots(n, 6, squeeze=False, sharex="col", width_ratios=(1, 1, 1.2, 1, 1.2, 1))
+def _draw_first(figure, r):
+    """A row for each model: what needs no change of it."""
+    grid = figure.subplots(len(r["models"]), 3, squeeze=False, sharex="col")
     for i, row in enumerate(grid):
         _draw_bar(row[0], r, i, "sharp")
         _draw_bar(row[1], r, i, "reach")
         _draw_curve(row[2], r, i, "r2_by_layer", np.arange(len(r[f"r2_by_layer_{i}"])))
-        row[2].set(ylim=(-0.15, 1.05), yticks=[0, 1])
-        for axes, (reasons, paint) in zip(row[3:], LAST.items()):
+        row[2].set(ylim=(-0.15, 1.05), yticks=[0, 1], ylabel="R²")
+        row[0].set(xlim=(0, 1), title=_titled(r, i))
+    most = max(len(r[f"r2_by_layer_{i}"]) for i in range(len(r["models"])))
+    grid[-1, 2].set_xticks(np.arange(most)[:: -(-most // 7)])
+    _label(figure, grid[-1], AXES[:3])
+
+
+def _draw_changes(figure, r):
+    """A row for each model: what happens when it, or its input, is changed."""
+    grid = figure.subplots(len(r["models"]), 3, squeeze=False, sharex="col")
+    for i, row in enumerate(grid):
+        for axes, (reasons, paint) in zip(row, LAST.items()):
             _draw_if_measured(axes, r, i, reasons, paint)
-        row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
-        row[0].set_xlim(0, 1)
+        row[0].set_title(_titled(r, i))
+        row[1].set_ylabel("loss (nats)")
     if "follow" in r:
         grid[0, -1].set_xlim(0, 1)
-    _label(grid[-1], r)
+    grid[-1, 1].set_xticks(np.log2(FACTORS), ["½", "1", "2", "4"])
+    _label(figure, grid[-1], AXES[3:])
     _same_scale(grid, r)
-    figure.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=3)
-    return figure
+
+
+def _titled(r, i):
+    """The name of a model, and how its places enter."""
+    return f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}"
+
+
+def _height(r):
+    """Inches of a figure with a row for each model."""
+    return 1.45 * len(r["models"]) + 1.3
 
 
 def _place(r, i):
@@ -325,20 +342,24 @@ def _same_scale(grid, r):
     room = 0.1 * (high - low)
     for i, row in enumerate(grid):
         if not r["no_length"][i]:
-            row[4].set_ylim(low - room, high + room)
+            row[1].set_ylim(low - room, high + room)
 
 
-def _label(axes, r):
-    """The titles of the columns, under the last row."""
-    axes[0].set_xlabel("attention to one neighbour\n(sharpest head)")
-    axes[1].set_xlabel("how far heads look\n(tokens)")
-    axes[2].set_xlabel("layer (0: the embeddings)\nR² of a token's position")
-    axes[3].set_xlabel("loss without places\n(change in nats)")
-    axes[4].set_xlabel("length of inputs (1: trained)\nchange of the loss in nats")
-    axes[5].set_xlabel("heads that follow\nmoved keys (share)")
-    most = max(len(r[f"r2_by_layer_{i}"]) for i in range(len(r["models"])))
-    axes[2].set_xticks(np.arange(most)[:: -(-most // 7)])
-    axes[4].set_xticks(np.log2(FACTORS), ["½", "1", "2", "4"])
+AXES = (  # of the columns
+    "attention to one neighbour (sharpest head)",
+    "how far heads look (tokens)",
+    "a token's position, by layer (0: the embeddings)",
+    "loss without places (change in nats)",
+    "length of inputs (1: trained)",
+    "heads that follow moved keys (share)",
+)
+
+
+def _label(figure, axes, names):
+    """Names of the columns, under the last row, and what bars, lines and bands are."""
+    for each, name in zip(axes, names):
+        each.set_xlabel(name)
+    figure.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=3)
 
 
 def _describe_lines():
@@ -350,13 +371,14 @@ def _describe_lines():
 
 register(
     mechanisms,
-    draw=plot,
+    draw=figures(Part(_draw_first, height=_height), Part(_draw_changes, height=_height)),
     look="One row per model. The bar of a sharp head is near 1, far to the right of the black "
     "line, which is uniform attention. A short bar of the reach means that the model looks at "
     "near tokens. R² above the black line in a row without any mechanism is due to the causal "
-    "mask. A long bar of the loss without positions means that the model needs them. The last "
-    "chart falls or is flat if a mechanism generalizes beyond the training length, and rises if "
-    "it does not. A learned table has no rows there: it is repeated from its start.",
+    "mask. A long bar of the loss without positions means that the model needs them. The "
+    "chart of the length falls or is flat if a mechanism generalizes beyond the training "
+    "length, and rises if it does not. A learned table has no rows there: it is repeated from "
+    "its start.",
     published="ALiBi and T5's buckets generalize beyond the training length, sinusoids and rotary "
     "positions do not (Press et al. 2022). Causal models without positions infer them from the "
     "mask (Haviv et al. 2022) and generalize to longer inputs (Kazemnejad et al. 2023). The "

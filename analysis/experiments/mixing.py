@@ -16,7 +16,7 @@ from minitx.kernels import matmul_heads
 from minitx.model import join_heads
 
 from ..contract import Asks, Of, options, register
-from ..drawing import Line, When, column, draw, layer_ticks, lines, row, token_ticks
+from ..drawing import Line, When, draw, figures, layer_ticks, lines, row, token_ticks
 from ..maths import effective, profiles
 from ..measures import heads
 from ..running import passes
@@ -170,6 +170,9 @@ def _draw_changed(axes, r, writer):
     token_ticks(axes.set_xticks, r["pieces"], LABELLED, rotation=90)
     token_ticks(axes.set_yticks, r["pieces"], LABELLED)
     axes.set(xlabel="vector that is replaced", ylabel="row that changes (dark: in all layers)")
+    edges = np.arange(0.5, len(r["pieces"]) - 1)  # else a full map is one square
+    axes.vlines(edges, -0.5, edges[-1] + 1, color="white", linewidth=0.8)
+    axes.hlines(edges, -0.5, edges[-1] + 1, color="white", linewidth=0.8)
     axes.set_title(f"what {('attention', 'the MLP')[writer]} writes")
 
 
@@ -191,14 +194,15 @@ def _draw_keys(axes, r):
 
 register(
     mixing,
-    look="Above, a column is the vector that is replaced in what a layer reads, a row what changes "
-    "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
-    "attention's is full where all tokens see each other, and a triangle in a causal model. A pale "
-    "cell changes in some layers only: elsewhere the weight is so small that it is lost in "
-    "rounding. Below, a head near 1 copies one token, one near the dashed line averages over all. "
-    "A V has as many directions as the values or fewer where heads average over many tokens, and "
-    "can have more where they look at different ones. The null asks whether it matters which "
-    "tokens are mixed: where it lies on A V, their number alone does.",
+    look="In the first figure a column is the vector that is replaced in what a layer reads, a row "
+    "what changes in what it writes: the MLP's map is a diagonal, because it treats every "
+    "token by itself; attention's is full where all tokens see each other, and a triangle in "
+    "a causal model. A pale cell changes in some layers only: elsewhere the weight is so "
+    "small that it is lost in rounding. In the second a head near 1 copies one token, one "
+    "near the dashed line averages over all. A V has as many directions as the values or "
+    "fewer where heads average over many tokens, and can have more where they look at "
+    "different ones. The null asks whether it matters which tokens are mixed: where it lies "
+    "on A V, their number alone does.",
     published="Attention is often said to focus on what is important; the MLP, which treats each "
     "token by itself, holds most of the weights. What attention adds is that tokens are mixed; "
     "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021).",
@@ -244,7 +248,7 @@ register(
         "values of other tokens, {effective_rank_null.mean:.1f}. Their numerical ranks are "
         "{rank_values.mean:.1f} and {rank.mean:.1f}.",
     ],
-    draw=column(
+    draw=figures(
         row(partial(_draw_changed, writer=0), partial(_draw_changed, writer=1), height=4.8),
         row(
             _draw_keys,

@@ -5,10 +5,12 @@ rows in random order stay below. n models, T positions and D columns of each, F 
 frequencies.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..contract import Asks, Every, Of, options, register
-from ..drawing import Rows, draw
+from ..drawing import Bar, Part, Rows, bars, draw, figures, row
 from ..machine.language import filled
 from ..maths import nulls, spectra
 from ..measures import inputs, other_models
@@ -127,22 +129,25 @@ def with_both(r):
     return filled("{n} of {all} others", n=others.sum(), all=len(others))
 
 
-def plot(r):
-    """A chart for each model, all on one scale."""
+def _spectra(r):
+    """A chart for each model, ABREAST in a figure."""
     n = len(r["models"])
-    rows = -(-n // ABREAST)
-    figure = draw.figure(12.5, 3.3 * rows + 0.6)
-    grid = figure.subplots(rows, ABREAST, squeeze=False).ravel()
+    blocks = [range(n)[i : i + ABREAST] for i in range(0, n, ABREAST)]
+    return [Part(partial(_draw_spectra, models=block), height=4) for block in blocks]
+
+
+def _draw_spectra(figure, r, models):
+    """Charts of some models, all on one scale."""
+    grid = figure.subplots(1, ABREAST, squeeze=False)[0]
     top = 1.5 * max(r["amplitude"].max(), r["peak_null"].max())
-    low = 0.7 * min(r[f"spectrum_{i}"].min() for i in range(n))
-    for axes in grid[n:]:
+    low = 0.7 * min(r[f"spectrum_{i}"].min() for i in range(len(r["models"])))
+    for axes in grid[len(models) :]:
         axes.set_visible(False)
-    for i, axes in enumerate(grid[:n]):
+    for i, axes in zip(models, grid):
         axes.set(yscale="log", ylim=(low, top), ylabel="amplitude, mean over columns")
         _draw_spectrum(axes, r, i)
         _label_spectrum(axes, r, i)
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
-    return figure
 
 
 def _draw_spectrum(axes, r, i):
@@ -182,12 +187,31 @@ def _label_spectrum(axes, r, i):
 
 register(
     models,
-    draw=plot,
-    look="Each chart is the spectrum of one model's position table, as it is, and all have one "
-    "logarithmic scale; compare amplitudes only between models with the same number of positions. "
-    "Above the black line there is a wave that the model's own rows in random order do not give. "
-    "Compare where the hills stand: in the grey at the left (slow waves and drifts over the whole "
-    "context) or away from it (waves of a few tokens), and how high they are.",
+    draw=figures(
+        row(
+            bars(
+                Bar("peak", "highest peak", null="peak_null"),
+                ticks="models",
+                null="99 % of the peaks of shuffled rows are lower",
+                ylabel="amplitude, mean over columns",
+            ),
+            bars(
+                Bar("slow", f"periods above {spectra.SLOW} tokens", draw.ORANGE, null="slow_null"),
+                ticks="models",
+                null="99 % of shuffles: less",
+                ylabel="share of the power",
+            ),
+            height=4.2,
+        ),
+        _spectra,
+    ),
+    look="The first figure has the highest peak of each table and the power of its slow waves. "
+    "Each other chart is the spectrum of one model's position table, as it is, and all have "
+    "one logarithmic scale; compare amplitudes only between models with the same number of "
+    "positions. Above the black line there is a wave that the model's own rows in random "
+    "order do not give. Compare where the hills stand: in the grey at the left (slow waves "
+    "and drifts over the whole context) or away from it (waves of a few tokens), and how high "
+    "they are.",
     published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low "
     "frequencies only; a Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Of, options, register
-from ..drawing import Part, Rows, When, curves, draw
+from ..drawing import Part, Rows, When, curves, draw, figures, row
 from ..maths import profiles
 from ..measures import heads, notch_arrays
 from ..running.stream import UNSAVED
@@ -48,19 +48,21 @@ def notch(
     return notch_arrays.measure(model, run, asked)
 
 
-def _draw_all(figure, r):
-    """What each head with a direction keeps, band by band, in each of WAYS; beside it the loss."""
-    widths = (1, 1, 1, 1.3) if "loss" in r else (1, 1, 1)
-    axes = figure.subplots(1, len(widths), width_ratios=widths)
+def _draw_ways(figure, r):
+    """What each head with a direction keeps, band by band, in each of WAYS."""
+    axes = figure.subplots(1, len(WAYS))
     for i, way in enumerate(WAYS):
         image = _draw_kept(axes[i], r, way)
         if i:
             axes[i].set_yticklabels([])
     axes[0].set_ylabel("head, and its offset")
     label = "attention kept at the head's offset"
-    figure.colorbar(image, ax=axes[:3], location="bottom", label=label, shrink=0.5, aspect=30)
-    if "loss" in r:
-        _draw_loss(axes[3], r)
+    figure.colorbar(image, ax=axes, location="bottom", label=label, shrink=0.5, aspect=30)
+
+
+def _of_loss(r):
+    """The loss, where it was measured."""
+    return [row(_draw_loss, height=4)] if "loss" in r else []
 
 
 def _draw_kept(axes, r, way):
@@ -164,6 +166,8 @@ register(
             "tokens in layer {rise_layer}: by {rise:+.2f} (null: {rise_null:+.2f}).",
         ),
     ],
-    draw=Part(_draw_all, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3),
+    draw=figures(
+        Part(_draw_ways, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3), _of_loss
+    ),
     shares_passes=True,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from minitx import circuits
 
 from ..contract import Asks, Share, options, register
-from ..drawing import When, column, draw
+from ..drawing import When, draw, figures
 from ..drawing.maps import Map, Scale, maps
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
@@ -106,13 +106,11 @@ BY_HEAD = Scale("share of the answer", _largest)
 BY_PLACE = Scale("share of the answer", 1)
 
 
-def of_heads(name):
-    """Maps of both directions, and beside each what unrelated pairs give."""
-    each = []
-    for way, title in WAYS.items():
-        each.append(Map(f"{way}_by_{name}", title, BY_HEAD))
-        each.append(Map(f"{way}_by_{name}_null", "by chance", BY_HEAD))
-    return maps(*each, xlabel=f"{HEADS[name]}head", needs=f"restored_by_{name}")
+def of_heads(name, way):
+    """Maps of one direction, and beside it what unrelated pairs give."""
+    names = f"{way}_by_{name}", f"{way}_by_{name}_null"
+    each = map(Map, names, (WAYS[way], "by chance"), (BY_HEAD, BY_HEAD))
+    return maps(*each, xlabel=f"{HEADS[name]}head", needs=names[0])
 
 
 def of_places(way):
@@ -127,12 +125,12 @@ def words(r):
 
 register(
     patch,
-    look="Above, the share of the answer that one head restores when it is patched from the clean "
-    "into the corrupt run, and the share that is lost when it is patched from the corrupt into "
-    "the clean run; beside each, the same with a head of an unrelated pair. Where a head restores "
-    "much and loses little, other heads can take over its work. Below, the stream before each "
-    "layer at each place, under the tokens of the first clean text: it shows the path of the "
-    "answer through the model.",
+    look="The first figures have the share of the answer that one head restores when it is patched "
+    "from the clean into the corrupt run, and the share that is lost when it is patched from "
+    "the corrupt into the clean run; beside each, the same with a head of an unrelated pair. "
+    "Where a head restores much and loses little, other heads can take over its work. The "
+    "last has the stream before each layer at each place, under the tokens of the first clean "
+    "text: it shows the path of the answer through the model.",
     published="Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; "
     "in GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022).",
     numbers=[
@@ -167,8 +165,8 @@ register(
             " Where much is restored and little is lost, other heads can take over.",
         ),
     ],
-    draw=column(
-        *(of_heads(name) for name in HEADS),
+    draw=figures(
+        *(of_heads(name, way) for name in HEADS for way in WAYS),
         maps(
             *(of_places(way) for way in WAYS),
             xlabel=[When("restored_by_encoder", "source: "), "place"],

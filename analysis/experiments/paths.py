@@ -14,7 +14,7 @@ from minitx import circuits, head_weights
 
 from ..contract import Asks, NotApplicable, Share, options, register
 from ..drawing.maps import Map, Scale, maps
-from ..drawing.panels import column
+from ..drawing.panels import figures
 from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..measures import patch_effects
@@ -132,10 +132,11 @@ def best_of(name):
 
 register(
     paths,
-    look="Above, red heads write the answer into the logits themselves, blue ones against it. "
-    "Below, red heads change what those heads read, and so what they write. By chance: what "
-    "heads of an unrelated pair do. Lost is the reverse patch, from the corrupt into the clean "
-    "run, as the published work measures it; blue there works against the answer.",
+    look="In the first figure red heads write the answer into the logits themselves, blue ones "
+    "against it. In the second red heads change what those heads read, and so what they "
+    "write. By chance: what heads of an unrelated pair do. Lost is the reverse patch, from "
+    "the corrupt into the clean run, as the published work measures it; blue there works "
+    "against the answer.",
     published="In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "
     "against it, and L7H3, L7H9, L8H6 and L8H10 steer them (Wang et al. 2022).",
     numbers=[
@@ -164,7 +165,7 @@ register(
         f"{best_of('direct')} directly, most of all heads. {best_of('through')} through what "
         "{writers} read.",
     ],
-    draw=column(
+    draw=figures(
         of_path("direct", "from a head directly to the logits"),
         of_path("through", "from a head to what {writers} read"),
     ),

@@ -34,13 +34,12 @@ COLORS = {
     CAUSAL: draw.PURPLE,
     NORM: "#8C564B",
     RANDOM: draw.SKY,
-    RANDOM_OFF: draw.GREY,
+    RANDOM_OFF: draw.ORANGE,
 }
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
 ROOM = 1 << 26  # bytes for the sums of the conditions that are read in one pass
 EVERY = 16  # for the loss so many of a masked model's tokens have one hidden, all in one pass
-MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
 
 
 def probe(
@@ -256,12 +255,13 @@ def plot(r):
 
 def _draw_lines(axes, r, name, x, marker=None):
     """A line over x for each condition; returns them."""
-    colors = COLORS | dict(zip(masked(r), MASK_COLORS))
+    colors = COLORS | {r["best_mask"].item(): draw.GREEN}
     lines = []
     for condition, y in zip(r["conditions"], r[name]):
         style = ":" if "random" in condition else "-"
-        color = colors.get(condition, draw.GREEN)
-        lines += axes.plot(x, y, style, color=color, marker=marker, markersize=3)
+        of_many = {"color": draw.GREY, "linewidth": 0.8, "zorder": 1}
+        look = {"color": colors[condition]} if condition in colors else of_many
+        lines += axes.plot(x, y, style, marker=marker, markersize=3, **look)
     return lines
 
 
@@ -269,7 +269,11 @@ def _draw_r2(axes, r, layers):
     """R² by layer with its interval; the null as a dashed line."""
     lines = _draw_lines(axes, r, "r2", layers, marker="o")
     for line, name, r2, ends in zip(lines, r["conditions"], r["r2"], r["r2_interval"]):
-        line.set_label(name if abs(r2).max() > NONE else f"{name}: on the line at 0")
+        is_other = name in masked(r) and name != r["best_mask"]
+        called = "off, other masks" if is_other else draw.spelled(name)
+        is_first = called not in [other.get_label() for other in lines]
+        called = called if is_other or abs(r2).max() > NONE else f"{called}: on the line at 0"
+        line.set_label(called if is_first else "_")
         axes.fill_between(layers, *ends.T, color=line.get_color(), alpha=0.15, linewidth=0)
     null = r["r2_shuffled"][0]
     axes.plot(layers, null, "--", color="black", label="null: positions shuffled, on")
@@ -280,13 +284,14 @@ def _draw_r2(axes, r, layers):
 register(
     probe,
     draw=plot,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; "
-    "0: no better than always predicting the middle. Positions off should be at 0 unless the "
-    "future is hidden: then the number of tokens that a token sees tells where it stands. A mask "
-    "carries positions where its line is above positions off; in a masked model it can do so by "
-    "the special tokens at both ends, whose pull then depends on the distance. Random weights "
-    "show what needs no training. Lines at 0 lie on one another, as do lines of the error at the "
-    "line of the middle; the legend names them.",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
+    "no better than always predicting the middle. Positions off should be at 0 unless the "
+    "future is hidden: then the number of tokens that a token sees tells where it stands. A "
+    "mask carries positions where its line is above positions off; in a masked model it can "
+    "do so by the special tokens at both ends, whose pull then depends on the distance. "
+    "Random weights show what needs no training. Lines at 0 lie on one another, as do lines "
+    "of the error at the line of the middle; the legend names them. Masks other than the best "
+    "one are grey.",
     published="Models without position embeddings can learn positions from the causal mask alone "
     "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as there was "
     "no way to test it (Hirata's slides).",

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Led, Of, Without, options, register
-from ..drawing import WIDTH, Part, When, column, draw, line_sample
+from ..drawing import WIDTH, Part, When, draw, figures, line_sample
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, decoder_texts, heads
@@ -471,20 +471,21 @@ def _draw_conditions(axes, r):
 register(
     profiles,
     look="A pie of one colour is a head that looks the same way in every document; a ring around "
-    "it is a head with a direction in the mean of all documents. The charts show the clusters, "
-    "named by side and by the offset there that gets most attention (in parentheses how much, "
-    "where two would have one name), and their share of all profiles. They share one scale; a "
-    "chart that says so is enlarged. Even (grey) are clusters that as a whole prefer no side, or "
-    "that give no other offset a tenth of their attention; a head among them may still do so, as "
-    "its ring and the number below its pie show. A causal model can only look left. The line is "
-    "what uniform attention would give. The dots are the heads of the cluster on the same words "
-    "in random order: where they stay on the bars, the order of the words decides nothing. The "
-    "open circles are the same heads with one word in place of all, so that only positions differ: "
-    "where they fall to the line, the direction needs words too, though any words will do. At the "
-    "right each head with a direction is a point: the attention to its offset on the text and "
-    "without it; on the line nothing is lost. With --clustered scores the charts show scores "
-    "before the mask, also those of keys to the right, which a causal model hides; pies and names "
-    "belong to their clusters, all else to attention.",
+    "it is a head with a direction in the mean of all documents. The charts show the "
+    "clusters, named by side and by the offset there that gets most attention (in parentheses "
+    "how much, where two would have one name), and their share of all profiles. They share "
+    "one scale; a chart that says so is enlarged. Even (grey) are clusters that as a whole "
+    "prefer no side, or that give no other offset a tenth of their attention; a head among "
+    "them may still do so, as its ring and the number below its pie show. A causal model can "
+    "only look left. The line is what uniform attention would give. The dots are the heads of "
+    "the cluster on the same words in random order: where they stay on the bars, the order of "
+    "the words decides nothing. The open circles are the same heads with one word in place of "
+    "all, so that only positions differ: where they fall to the line, the direction needs "
+    "words too, though any words will do. In the first figure, at the right, each head with a "
+    "direction is a point: the attention to its offset on the text and without it; on the "
+    "line nothing is lost. With --clustered scores the charts show scores before the mask, "
+    "also those of keys to the right, which a causal model hides; pies and names belong to "
+    "their clusters, all else to attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
     "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
     "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
@@ -565,9 +566,9 @@ register(
             "as they are under all conditions.",
         ),
     ],
-    draw=column(
-        Part(_draw_clusters, height=lambda r: 2.6 * -(-len(r["centres"]) // 6) + 0.3),
+    draw=figures(
         Part(_draw_heads, height=_height_of_pies),
+        Part(_draw_clusters, height=lambda r: 2.6 * -(-len(r["centres"]) // 6) + 0.5),
     ),
     shares_passes=True,
 )

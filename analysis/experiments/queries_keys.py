@@ -8,12 +8,13 @@ each, R lags, positive to the right.
 """
 
 import re
+from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register, sides
-from ..drawing import Part, When, bar_sample, draw, line_sample
+from ..drawing import Part, When, bar_sample, draw, figures, line_sample
 from ..machine.language import filled, translated
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
@@ -383,24 +384,26 @@ def _list(values, form):
     return translated(" and ").join(map(form.format, values))
 
 
-def _draw_all(figure, r):
-    """One row for each column: as it is, filtered, and how alike query and key are at each lag."""
-    n, c, _ = r["q"].shape
-    grid = figure.subplots(n * c, 3, sharex="col", squeeze=False, width_ratios=(2, 2, 1))
-    for (plain, filtered, lags), (head, j) in zip(grid, np.ndindex(n, c)):
-        _draw_wave(plain, r, "", head, j)
-        _draw_wave(filtered, r, "_band", head, j)
-        _name_band(filtered, r, head, j)
-        _draw_correlation(lags, r, head, j)
-        plain.set_ylabel(
-            f"{r['heads'][head]}, column {r['columns'][head, j]}\n"
-            f"({r['papers_heads'][head]}, {r['papers_columns'][head, j]})",
-            fontsize=10,
-        )
-    _label_columns(grid, r)
+def _of_columns(r):
+    """A figure for each column of each head."""
+    places = np.ndindex(r["q"].shape[:2])
+    return [Part(partial(_draw_one, head=head, j=j), height=3.4) for head, j in places]
+
+
+def _draw_one(figure, r, head, j):
+    """One column: as it is, filtered, and how alike query and key are at each lag."""
+    plain, filtered, lags = panels = figure.subplots(1, 3, width_ratios=(2, 2, 1))
+    _draw_wave(plain, r, "", head, j)
+    _draw_wave(filtered, r, "_band", head, j)
+    _name_band(filtered, r, head, j)
+    _draw_correlation(lags, r, head, j)
+    plain.set_ylabel(
+        f"{r['heads'][head]}, column {r['columns'][head, j]}\n"
+        f"({r['papers_heads'][head]}, {r['papers_columns'][head, j]})",
+        fontsize=10,
+    )
+    _label_panels(panels, r)
     figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=3, borderpad=0)
-    text = "head and column from 0; in parentheses as the paper counts, from 1"
-    figure.supylabel(text, fontsize=10)
 
 
 def _draw_wave(axes, r, suffix, head, j):
@@ -441,18 +444,18 @@ def _draw_correlation(axes, r, head, j):
     axes.set(ylim=(-1.05, 1.05), xlim=(lags[0], lags[-1]))
 
 
-def _label_columns(grid, r):
-    """Titles above and axes below the three columns of charts."""
+def _label_panels(panels, r):
+    """Titles above and axes below the three charts."""
     source = {"positions": "positions alone", "text": "a text"}[str(r["input"])]
     titles = (
         f"values of query and key, of {source},\nfirst {r['show']} of {r['T']} positions",
         _title_of_filter(r),
         "correlation by lag,\nnot filtered",
     )
-    for axes, title in zip(grid[0], titles):
+    for axes, title in zip(panels, titles):
         axes.set_title(title)
     labels = ("position (tokens)", "position (tokens)", "lag (tokens, + = right)")
-    for axes, label in zip(grid[-1], labels):
+    for axes, label in zip(panels, labels):
         axes.set_xlabel(label)
 
 
@@ -563,6 +566,6 @@ register(
             "periodic.",
         ),
     ],
-    draw=Part(_draw_all, height=lambda r: 1.25 * r["columns"].size + 1.6),
+    draw=figures(_of_columns),
     shares_passes=True,
 )

@@ -5,12 +5,13 @@ that looked at the word before, one token back, has to look 1 + fillers tokens b
 queries and keys, and new positions. N documents, L layers, H heads, R offsets, S steps.
 """
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from ..contract import Asks, NotApplicable, Of, Without, options, register
-from ..drawing import draw
+from ..drawing import Part, draw, figures
 from ..machine import progress
 from ..maths import profiles
 from ..measures import heads, losses
@@ -159,22 +160,22 @@ def n_kept(r):
     return n_follow(r, "kept")
 
 
-def plot(r):
-    """Attention by offset of the heads with a direction, in plain and in spread documents."""
+def _of_heads(r):
+    """A figure for each head with a direction, those that attend most first."""
     pairs = np.argwhere(r["directed"])
     order = np.argsort(-r["plain"].max(axis=-1)[r["directed"]], kind="stable")
-    pairs = pairs[order][:MOST]
-    rows = max(1, len(pairs))
-    figure = draw.figure(12.5, 1.5 + 1.6 * rows)
-    axes = figure.subplots(rows, 2, squeeze=False, sharex="col")
-    for (left, right), pair in zip(axes, pairs):
-        _draw_head(left, right, r, tuple(pair))
-    axes[0, 0].set_title("plain documents, old table")
-    if len(pairs):
-        axes[0, 1].legend(**draw.ABOVE)
-    axes[-1, 0].set_xlabel("offset of the key (tokens)")
-    axes[-1, 1].set_xlabel("offset of the key (tokens; words stand apart)")
-    return figure
+    pairs = [tuple(pair) for pair in pairs[order][:MOST]]
+    return [Part(partial(_draw_pair, pair=pair), height=2.8) for pair in pairs or [None]]
+
+
+def _draw_pair(figure, r, pair):
+    """Attention by offset of one head, in plain and in spread documents."""
+    left, right = figure.subplots(1, 2)
+    left.set(title="plain documents, old table", xlabel="offset of the key (tokens)")
+    right.set_xlabel("offset of the key (tokens; words stand apart)")
+    if pair is not None:
+        _draw_head(left, right, r, pair)
+        right.legend(**draw.ABOVE)
 
 
 def _draw_head(left, right, r, pair):
@@ -190,7 +191,7 @@ def _draw_head(left, right, r, pair):
 
 register(
     relearn,
-    draw=plot,
+    draw=figures(_of_heads),
     look="On the left a head with a direction in plain text. On the right the same head where "
     "words stand apart: with the old table its peak stays where it was, on a filler; with one that "
     "learned, a peak at the next word shows that the frozen queries and keys read the new waves as "

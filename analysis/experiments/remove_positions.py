@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..contract import NATS, Asks, Below, Led, Of, Provided, Without, options, register
-from ..drawing import Bar, Line, When, bars, column, draw, row
+from ..drawing import Bar, Line, When, bars, draw, figures, row
 from ..machine.language import translated
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
@@ -281,10 +281,9 @@ OF_FEATURES = Asks(  # where nothing is predicted: partly at most
 )
 
 
-def plot(r):
-    """Cosines by depth, their distribution; for a model that predicts also its losses."""
-    features = row(_draw_depth, _draw_distribution, height=5.2)
-    return column(features, PREDICTIONS)(r) if "loss" in r else features(r)
+def _predictions(r):
+    """Losses and perplexities of a model that predicts."""
+    return [PREDICTIONS] if "loss" in r else []
 
 
 def _draw_depth(axes, r):
@@ -330,7 +329,9 @@ def _draw_means(axes, r, top):
     lower, higher = sorted(((r["cosine"], draw.BLUE), (r["cosine_null"], "black")))
     for (mean, color), side in ((lower, "right"), (higher, "left")):
         axes.axvline(mean, color=color, linestyle="--", linewidth=1)
-        axes.text(mean, top, f" mean {mean:.3f} ", va="top", ha=side, color=color)
+        inward = side == "left" and mean > 0.5  # where there is no room outside, below the other
+        style = {"va": "top", "ha": "right" if inward else side, "color": color}
+        axes.text(mean, (0.92 if inward else 1) * top, f" mean {mean:.3f} ", **style)
 
 
 LOSSES = bars(
@@ -377,7 +378,7 @@ OF_LOSS = "the loss in nats, of which it is made, has one"
 
 register(
     remove_positions,
-    draw=plot,
+    draw=figures(row(_draw_depth, _draw_distribution, height=5.2), _predictions),
     look="A cosine near 1 says that the features hardly need positions, but only above the dashed "
     "line: features of different tokens of one model are often alike, so random vectors are not a "
     "fair baseline. Compare the ways: zeros put the input far outside the training distribution, "

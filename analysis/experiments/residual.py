@@ -9,7 +9,7 @@ random tables, F frequencies.
 import numpy as np
 
 from ..contract import Asks, Of, options, register
-from ..drawing import column, draw, row, stream_layers
+from ..drawing import draw, figures, row, stream_layers
 from ..machine.language import filled
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
@@ -280,15 +280,15 @@ def _draw_jagged(axes, r):
 register(
     residual,
     look="With the scale of every norm held at its value, the stream is exactly the sum of what "
-    "was written to it, and a part's share is its length along the sum. Positions start as the "
-    "blue part; light blue is what attention moves of them to other tokens. Dashed lines with "
-    "their range are random tables with the same mean and variance in each column: where positions "
-    "are below them, the layers write against the positions; where above, along them. Below: the "
-    "wave of the position part, the factors S by which the norms multiply each token, and the wave "
-    "with S, with S replaced by its mean, and with S in random order; where only one line shows, "
-    "all three lie on each other. A model that norms before each part (GPT-2) is shown as its "
-    "layers read it: there S belongs to one norm. What layers compute from positions, other than "
-    "moving them, counts as attention or mlp.",
+    "was written to it, and a part's share is its length along the sum. Positions start as "
+    "the blue part; light blue is what attention moves of them to other tokens. Dashed lines "
+    "with their range are random tables with the same mean and variance in each column: where "
+    "positions are below them, the layers write against the positions; where above, along "
+    "them. The second figure: the wave of the position part, the factors S by which the norms "
+    "multiply each token, and the wave with S, with S replaced by its mean, and with S in "
+    "random order; where only one line shows, all three lie on each other. A model that norms "
+    "before each part (GPT-2) is shown as its layers read it: there S belongs to one norm. "
+    "What layers compute from positions, other than moving them, counts as attention or mlp.",
     published="The blog post on how the paper came about: a norm leaves S P L of the positions P, "
     "and as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
     "positions may not reach the upper layers; or they do, and the model throws them away.",
@@ -334,7 +334,7 @@ register(
     "multiply each token ({kept_null:.1%} with these in random order); the rest is noise that they "
     "add. Its highest peak away from 0 is {peak:.1f} median amplitudes high at the output (that of "
     "a random table: {peak_null:.1f}).",
-    draw=column(
+    draw=figures(
         row(_draw_stack, _draw_travel, widths=(1.2, 1), height=4.3),
         row(_draw_waves, _draw_scales, _draw_jagged, height=4.7),
     ),

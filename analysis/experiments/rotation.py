@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ..contract import Asks, NotApplicable, Of, Without, options, register
-from ..drawing import Bar, Names, Part, Rows, When, bars, column, draw, row
+from ..drawing import Bar, Names, Rows, When, bars, draw, each, figures, row
 from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
@@ -515,34 +515,26 @@ def more(r):
     return np.where(r["excess"] > r["excess_null"], "more", "no more")
 
 
-def _draw_heads(figure, r):
-    """A row for each head: its map, its gauge, the energy by offset; below, what they mean."""
-    n = len(r["heads"])
-    heights = [1] * n + [0.07]
-    grid = figure.subplots(
-        n + 1, 3, squeeze=False, width_ratios=(1.15, 1, 1), height_ratios=heights
-    )
-    for i in range(n):
-        amplitude = np.sqrt(r["whole"][i])
-        largest = max(amplitude[1:].max(), 1e-300)
-        image = _draw_map(grid[i, 0], r, amplitude / largest)
-        _draw_gauge(grid[i, 1], r, i)
-        _draw_offsets(grid[i, 2], r, i)
-        grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
-        grid[i, 0].set_title(_title_of_map(r, i))
+def _draw_one_head(figure, r, i):
+    """The map of one head, its gauge, the energy by offset; below, what they mean."""
+    panels = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
+    amplitude = np.sqrt(r["whole"][i])
+    image = _draw_map(panels[0], r, amplitude / max(amplitude[1:].max(), 1e-300))
+    _draw_gauge(panels[1], r, i)
+    _draw_offsets(panels[2], r, i)
+    panels[0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
     drawn = TITLES[str(r["completion"])].format(n=r["bases"])
-    grid[0, 0].set_title(f"{drawn}\n{_title_of_map(r, 0)}")
-    _draw_periods(grid[0, 0], r)
-    above = grid[0, 2].secondary_xaxis("top", functions=(np.negative, np.negative))
+    panels[0].set_title(f"{drawn}\n{_title_of_map(r, i)}")
+    _draw_periods(panels[0], r)
+    above = panels[2].secondary_xaxis("top", functions=(np.negative, np.negative))
     above.set_xlabel("Δ, shift of the waves (tokens)")
-    for axes in grid[n - 1, :2]:
+    for axes in panels[:2]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
-    grid[n - 1, 2].set_xlabel("offset of the key that fits (tokens)")
-    figure.colorbar(image, cax=grid[n, 0], orientation="horizontal", label="amplitude / largest")
-    for above, axes in zip(grid[n - 1, 1:], grid[n, 1:]):
-        axes.set_axis_off()
-        handles, labels = above.get_legend_handles_labels()
-        axes.legend(handles, labels, loc="upper center", ncols=2, columnspacing=1, handlelength=1.4)
+    panels[2].set_xlabel("offset of the key that fits (tokens)")
+    style = {"location": "bottom", "aspect": 30, "label": "amplitude / largest"}
+    figure.colorbar(image, ax=panels[0], **style)
+    samples = [x for axes in panels[1:] for x in axes.get_legend_handles_labels()[0]]
+    figure.legend(handles=samples, loc="outside lower center", ncols=4)
 
 
 def _title_of_map(r, i):
@@ -670,14 +662,16 @@ def _draw_settled(axes, r):
 def _draw_right(axes, r):
     """Share of the heads with a direction in which each basis shows the offset of attention."""
     axes.set_title("heads with a direction whose map\nshows the offset that they attend to")
-    axes.set(xlim=(0, 1.05), yticks=range(len(BASES)), yticklabels=BASES, ylim=(3.6, -0.9))
+    axes.set(xlim=(0, 1.2), yticks=range(len(BASES)), yticklabels=BASES, ylim=(3.6, -0.9))
     axes.set_xlabel("share of these heads")
     if "right" not in r:
         return
     places = np.arange(len(BASES))
     readings = (("right_by_basis", draw.SKY, "energy"), ("filter_by_basis", draw.PURPLE, "filter"))
     for i, (name, color, label) in enumerate(readings):
-        axes.barh(places + 0.36 * i - 0.18, r[name], height=0.32, color=color, label=label)
+        heights = {"height": 0.32, "color": color, "label": label}
+        drawn = axes.barh(places + 0.36 * i - 0.18, r[name], **heights)
+        axes.bar_label(drawn, fmt="{:.0%}", padding=2)  # a bar of 0 is said
     line = {"color": "black", "linestyle": "--", "linewidth": 1, "label": "shuffled"}
     axes.plot(2 * [r["right_null"]], (-0.4, len(BASES) - 0.5), **line)
     axes.legend(loc="upper left", ncols=3, columnspacing=1, handlelength=1.2)
@@ -769,8 +763,7 @@ PAIRS = [
     ),
 ]
 
-OF_MAPS = column(
-    Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
+OF_MAPS = (
     row(
         _draw_settled,
         _draw_right,
@@ -782,37 +775,39 @@ OF_MAPS = column(
             ylim=(0, 1),
         ),
         widths=(1, 1, 0.9),
-        height=3.2,
+        height=3.6,
     ),
 )
-OF_PAIRS = Part(_rotation_pairs.paint, height=lambda r: 2.6 * len(r["heads"]) + 0.6)
+OF_PAIRS = each(_rotation_pairs.paint, 3.2, "heads")
+OF_HEADS = each(_draw_one_head, 4.6, "heads")
 
 
-def picture(r):
+def pictures(r):
     """Maps, or where a place turns queries and keys the angles of their pairs."""
-    return OF_PAIRS(r) if "pairs" in r else OF_MAPS(r)
+    return OF_PAIRS(r) if "pairs" in r else [*OF_MAPS, *OF_HEADS(r)]
 
 
 register(
     rotation,
     look="A wave that is turned by an angle is moved by a number of tokens; the red lines are "
-    "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow that "
-    "nearer lines would be one). A positive Δ is attention to the left: in parentheses is the "
-    "offset of the key that then fits the query, -Δ. Dark blue along one line means a head that "
-    "looks there; waves moved by more than half a turn show on the other side. A head's weights "
-    "settle only some columns of its basis, and a map needs all of them; so the map is the mean "
-    "over several random choices of the others. The gauge shows for each frequency how far these "
-    "agree: it is the correlation of two such maps, 1 where the weights settle the map (in "
-    "parentheses that of a head with random weights). It rises with the share of the input that "
-    "the head's queries read (dashed); below this is shown for all heads compared. The bars add up "
-    "the map by offset; the dashed line is with the angles of other frequencies. Each angle counts "
-    "for the nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by "
-    "1 the other way; the matched filter (purple) asks instead how well a shift by each offset "
-    "fits all waves together. It is the circular cross-correlation of queries and keys, so it adds "
-    "no evidence to `lags`. The title of a map has the share of its energy along the best line of "
-    "one shift and along the best horizontal band (one angle at all frequencies), beyond an even "
-    "spread; in parentheses is what 99 % of maps with each frequency rotated at random stay below. "
-    "Below, at the right: one rotation explains something of pure noise too.",
+    "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow "
+    "that nearer lines would be one). A positive Δ is attention to the left: in parentheses "
+    "is the offset of the key that then fits the query, -Δ. Dark blue along one line means a "
+    "head that looks there; waves moved by more than half a turn show on the other side. A "
+    "head's weights settle only some columns of its basis, and a map needs all of them; so "
+    "the map is the mean over several random choices of the others. The gauge shows for each "
+    "frequency how far these agree: it is the correlation of two such maps, 1 where the "
+    "weights settle the map (in parentheses that of a head with random weights). It rises "
+    "with the share of the input that the head's queries read (dashed); the first figure "
+    "shows this for all heads compared. The bars add up the map by offset; the dashed line is "
+    "with the angles of other frequencies. Each angle counts for the nearest offset there, so "
+    "that a wave of 2.9 tokens moved by 2 is counted as moved by 1 the other way; the matched "
+    "filter (purple) asks instead how well a shift by each offset fits all waves together. It "
+    "is the circular cross-correlation of queries and keys, so it adds no evidence to `lags`. "
+    "The title of a map has the share of its energy along the best line of one shift and "
+    "along the best horizontal band (one angle at all frequencies), beyond an even spread; in "
+    "parentheses is what 99 % of maps with each frequency rotated at random stay below. In "
+    "the first figure, at the right: one rotation explains something of pure noise too.",
     published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks "
     "between the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
     "right, peaks on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "
@@ -927,6 +922,6 @@ register(
         without=Without("n_directed", "0 heads with a direction", "0"),
     ),
     says=When("pairs", PAIRS, OF_TABLE),
-    draw=picture,
+    draw=figures(pictures),
     shares_passes=True,
 )

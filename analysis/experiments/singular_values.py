@@ -8,14 +8,14 @@ d width of a head, r singular values, n principal components.
 import numpy as np
 
 from ..contract import Asks, Below, Led, Of, options, register
-from ..drawing import Part, column, draw, head_map, row
+from ..drawing import Part, draw, figures, head_map, row
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED
 
 USUAL = 12  # components of positions, or as many as there are
 SUBSPACES = 50  # random ones
-SHOWN = 6  # layers with a panel of their own
+SHOWN = 3  # layers with a panel of their own
 
 
 def singular_values(
@@ -92,7 +92,7 @@ def above(r):
 def _draw_singular_values(figure, r):
     """Up to SHOWN layers side by side."""
     L = len(r["S"])
-    layers = np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int))
+    layers = np.unique(np.linspace(0, L - 1, SHOWN).round().astype(int))
     panels = figure.subplots(1, len(layers), sharey=True, squeeze=False)[0]
     for axes, layer in zip(panels, layers):
         _draw_layer(axes, r, layer)
@@ -113,6 +113,7 @@ def _draw_layer(axes, r, layer):
     text = "null: random weights"
     axes.plot(numbers, r["S_null"][layer], "--", color="black", linewidth=1.2, label=text)
     axes.set(xlim=(1, r["r"]), xlabel="number of the singular value")
+    axes.locator_params(axis="x", integer=True)
     axes.set_title(f"layer {r['layers'][layer]}")
 
 
@@ -168,8 +169,7 @@ register(
     "(between any {n} directions {share_first_null:.2%}). The head with the most is {share_head} "
     "with {share:.1%}, {above} than {SUBSPACES} random subspaces reach in any head "
     "({share_null:.1%}).",
-    draw=column(
-        Part(_draw_singular_values, height=3.3),
+    draw=figures(
         row(
             head_map(
                 "ranks",
@@ -185,6 +185,7 @@ register(
             ),
             height=lambda r: max(2.4, 0.36 * len(r["S"]) + 1.2),
         ),
+        Part(_draw_singular_values, height=3.6),
     ),
     per_head=("ranks", "shares"),
 )

@@ -16,7 +16,7 @@ n heads drawn, W bands of periods.
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import Part, Rows, When, column, draw, line_sample
+from ..drawing import Part, Rows, When, draw, figures, line_sample
 from ..machine.language import filled, label, translated
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
@@ -31,7 +31,8 @@ HALF = 0.5  # of a peak, from which a term makes it
 MOST = 0.9  # of the sharp heads: "yes" allows one exception in ten
 SHUFFLES = 20  # of the query positions
 LONG = 8  # tokens: the paper's waves have this period or a longer one
-SHOWN = 4  # heads with curves of their own
+NEARLY_NOTHING = 0.05  # of the largest term: such curves are grey
+SHOWN = 3  # heads with curves of their own
 LISTED = 16  # heads with a bar
 TOLD = 6  # heads in the sentence
 GIVEN = "c2p", "p2c"  # the terms of place that a model may compute itself
@@ -432,6 +433,7 @@ def _draw_scores(figure, r):
     grid[0].set_ylabel("mean score, less its mean")
     samples = [line_sample("the whole score", color="black", linewidth=3)]
     samples += [line_sample(name, color=color) for name, color in GROUPS.items()]
+    samples += [line_sample("nearly nothing", color=draw.GREY)]
     figure.legend(handles=samples, loc="outside upper left", ncols=4)
 
 
@@ -443,8 +445,9 @@ def _draw_curves(axes, r, i):
     curves = r["terms_by_group"][i][:, : len(lags)]
     curves = curves - curves.mean(axis=1, keepdims=True)
     axes.plot(lags, curves.sum(axis=0), color="black", linewidth=4)
+    small = NEARLY_NOTHING * abs(curves).max()
     for curve, color in zip(curves[::-1], [*GROUPS.values()][::-1]):
-        axes.plot(lags, curve, color=color)
+        axes.plot(lags, curve, color=color if abs(curve).max() > small else draw.GREY)
     axes.set_xlabel("lag (tokens, + right)")
     axes.locator_params(axis="x", integer=True)
     axes.set_title(
@@ -453,7 +456,7 @@ def _draw_curves(axes, r, i):
     )
 
 
-def _draw_below(figure, r):
+def _draw_shares(figure, r):
     """Bars of the peaks, of their waves where a table makes some, and what the lag explains."""
     widths = {_draw_parts: 1.15, _draw_waves: 1.15, _draw_toeplitz: 1}
     if not r["has_waves"]:
@@ -523,16 +526,16 @@ GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
 
 register(
     sources,
-    look="Above, the mean score of the sharpest heads by lag, decomposed into terms that sum to "
-    "it exactly: where the blue line coincides with the grey one, positions cause the peak; "
-    "where other lines do, words cause it, or what earlier layers computed from words and "
-    "positions. In layer 0 the position term is that of the table; in later layers it is the "
-    "mean at each position over documents, for queries over one half of them and for keys over "
-    "the other. Below, bars divide each peak among the terms, and position × position among the "
-    "periods of its waves: a spike has all frequencies equally (black dashes), and waves of long "
-    "periods alone cannot form a narrow peak. The panel at the right shows the share of the "
-    "variance of a token's scores that the lag explains (Toeplitz scores depend only on it), and "
-    "the share of position × position.",
+    look="The second figure has the mean score of the sharpest heads by lag, decomposed into terms "
+    "that sum to it exactly: where the blue line coincides with the black one, positions "
+    "cause the peak; where other lines do, words cause it, or what earlier layers computed "
+    "from words and positions. In layer 0 the position term is that of the table; in later "
+    "layers it is the mean at each position over documents, for queries over one half of them "
+    "and for keys over the other. In the first figure bars divide each peak among the terms, "
+    "and position × position among the periods of its waves: a spike has all frequencies "
+    "equally (black dashes), and waves of long periods alone cannot form a narrow peak. Its "
+    "panel at the right shows the share of the variance of a token's scores that the lag "
+    "explains (Toeplitz scores depend only on it), and the share of position × position.",
     published="The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
     "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 tokens "
     "(Yamamoto and Matsuzaki, section 5). Wennberg and Henter (2021) found that position-based "
@@ -619,9 +622,9 @@ register(
             "informative.",
         ),
     ],
-    draw=column(
+    draw=figures(
+        Part(_draw_shares, height=4.6),
         Part(_draw_scores, height=4),
-        Part(_draw_below, height=4.6),
     ),
     shares_passes=True,
 )

@@ -99,7 +99,9 @@ def _draw_edges(axes, edges, places):
     for kind, meaning in MEANING.items():
         if kind in kinds:
             axes.plot([], [], color=_colour(kind), label=meaning)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0), ncols=len(kinds), title="read as")
+    if any(score < 0 for _, score in edges):
+        axes.plot([], [], "--", color=draw.GREY, label="against the answer")
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 0), ncols=len(kinds) + 1, title="read as")
 
 
 def _arrow(kind, size):

@@ -16,6 +16,7 @@ from ..measures import heads
 from ..running import single
 
 PERMUTATIONS = 1000  # of the heads, for the null
+SIGNED = "RdBu_r"  # blue below 0, white at 0, red above, as in every figure
 DRAWN = 8  # measures, at most, in the figure
 
 
@@ -121,9 +122,9 @@ TITLES = (
     "A",
     "B",
     "mean change",
-    "heads permuted",
+    "mean change, heads permuted",
     "alike",
-    "heads permuted",
+    "alike, heads permuted",
     "up",
     "down",
     "most",
@@ -194,10 +195,11 @@ def plot(measures):
     rows = figure.subplots(len(drawn), 3, squeeze=False)
     for row, (name, (a, b, _)) in zip(rows, drawn.items()):
         low, high = min(a.min(), b.min()), max(a.max(), b.max())
-        most = abs(b - a).max() or 1.0
-        _map(row[0], a, f"{name}: A", "Blues", (low, high))
-        _map(row[1], b, "B", "Blues", (low, high))
-        _map(row[2], b - a, "B - A", "PuOr", (-most, most))
+        far, most = max(-low, high), abs(b - a).max() or 1.0
+        colors = (SIGNED, (-far, far)) if low < 0 else ("Blues", (low, high))
+        _map(row[0], a, f"{name}: A", *colors)
+        _map(row[1], b, "B", *colors)
+        _map(row[2], b - a, "B - A", SIGNED, (-most, most))
         row[0].set_ylabel("layer")
     return figure
 

@@ -26,8 +26,10 @@ KINDS = {
     "measured": "none",
 }
 NOT_TEXT = r"(<(pre|code)\b.*?</\2>|<[^>]*>)"  # or code, whose numbers are to be copied
-MINUS = r"(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)"
-SIGNS_AND_SIDES = re.compile(f"{NOT_TEXT}|{MINUS}|({draw.RIGHT_TO_LEFT.pattern})", re.DOTALL)
+SIGNS_AND_SIDES = re.compile(
+    f"{NOT_TEXT}|{draw.MINUS.pattern}|{draw.APART.pattern}|({draw.RIGHT_TO_LEFT.pattern})",
+    re.DOTALL,
+)
 
 
 def mark(verdict, tip=""):
@@ -45,14 +47,17 @@ def sign(verdict):
 
 
 def typeset(html):
-    """HTML whose texts have a minus sign before numbers below 0; code and attributes stay.
+    """HTML whose texts have the signs of `draw.signs`; code and attributes stay.
 
     Words from right to left keep their side of what stands beside them (`draw.sided`).
 
-    >>> typeset('<a href="#x-1">L0-L2: -0.5</a> <code>-1</code>')
-    '<a href="#x-1">L0-L2: −0.5</a> <code>-1</code>'
+    >>> typeset('<a href="#x-1">L0-L2: -0.5, 93 %</a> <code>-1</code>')
+    '<a href="#x-1">L0-L2: −0.5, 93%</a> <code>-1</code>'
     """
-    return SIGNS_AND_SIDES.sub(lambda match: match[1] or draw.sided(match[3] or "−"), html)
+    signs = {"-": "−", " ": ""}
+    return SIGNS_AND_SIDES.sub(
+        lambda match: match[1] or signs.get(match[0], draw.sided(match[0])), html
+    )
 
 
 def fold(summary, content, kind=""):

@@ -117,7 +117,7 @@ def figures_of(model, scanned, attributed):
     r |= {"reached": scanned.reached, "pieces": pieces}
     with draw.style():
         picture = column(row(BY_TOKEN, BY_LAYER, widths=(3, 2)))(r)
-        return draw.svg(picture), attributed.drawn[0]
+        return draw.svg(picture), *attributed.drawn[0]
 
 
 def page(model, name, text, scanned, attributed):

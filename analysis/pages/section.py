@@ -6,7 +6,6 @@ from html import escape
 from urllib.parse import quote
 
 from ..contract import nothing, results, wording
-from ..drawing import folding
 from ..machine.files import as_json
 from ..machine.language import count, filled, label, translated
 from ..running import single
@@ -56,31 +55,23 @@ def _answer(experiment, outcome):
 
 
 def _figure(experiment, outcome):
-    """The figure as an image, so that a name inside it cannot clash with a name of the page.
+    """The figures as images, so that a name inside one cannot clash with a name of the page.
 
-    Of many panels the first rows are shown, and the others where a summary is opened.
+    The first is shown, and the others where a summary is opened.
     """
-    source = f"data:image/svg+xml;base64,{base64.b64encode(outcome.svg.encode()).decode()}"
-    question = translated(experiment.question)
     _, measure, value, _ = overview.answer_of(outcome)
-    heading = filled("Figure: {question}", question=question)
+    heading = filled("Figure: {question}", question=translated(experiment.question))
     alt = escape(f"{heading} {measure}: {value}")
-    cut = folding.cut(outcome.svg)
-    if cut is None:
-        return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
-    size = f'width="{cut.width:g}" height="{cut.whole:g}"'
-    image = f'<image id="figure-{experiment.name}" href="{source}" {size}/>'
-    first = _part(image, alt, (0, 0, cut.width, cut.height))
-    rest = f'<use href="#figure-{experiment.name}"/>'
-    rest = _part(rest, alt, (0, cut.height, cut.width, cut.whole - cut.height))
-    return first + parts.fold(count(cut.n_folded, "more panel"), rest)
+    first, *others = [_image(svg, alt) for svg in outcome.figures] or [""]
+    return first + (
+        parts.fold(count(len(others), "more figure"), "".join(others)) if others else ""
+    )
 
 
-def _part(image, alt, box):
-    """A part of a figure: what lies in a box [left top width height] of its image."""
-    view = " ".join(f"{x:g}" for x in box)
-    svg = f'<svg role="img" aria-label="{alt}" viewBox="{view}">{image}</svg>'
-    return f'<figure tabindex="0">{svg}</figure>'
+def _image(svg, alt):
+    """A figure that scrolls where the page is narrow."""
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
 
 
 def _notes(outcome):

@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     result: dict  # the arrays
     says: str
     settings: dict
-    svg: str  # the figure without its title, for a page that has its own
+    figures: tuple  # SVG texts without a title, for a page that has its own
     answer: registry.Answer | None
     thumbnail: bytes = b""  # PNG
     note: str = ""  # how the options differ from those given for all
@@ -112,9 +112,9 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
             arrays = experiment.run(part, run, **stated["options"])
         result = results.explained(experiment, arrays, stated)
         result.save(out, format)
-    svg, thumbnail = result.drawn
+    figures, thumbnail = result.drawn
     return Outcome(
-        result.headline, result.arrays, result.says, stated, svg, result.answer, thumbnail
+        result.headline, result.arrays, result.says, stated, figures, result.answer, thumbnail
     )
 
 

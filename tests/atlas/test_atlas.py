@@ -451,3 +451,8 @@ def test_a_projection_that_cannot_be_kept_is_shown_all_the_same(monkeypatch, tmp
     doubling(monkeypatch)
     assert projections.points("tsne", POINTS, 0, stream.UNSAVED).shape == (1, 2, 9, 2)
     assert "is not kept: " in capsys.readouterr().err
+
+
+def test_a_title_before_a_name_ends_no_sentence():
+    text = "Mrs. Long came. He left St. Ives! So?"
+    assert sentences.ENDS.split(text) == ["Mrs. Long came.", "He left St. Ives!", "So?"]

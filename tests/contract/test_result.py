@@ -300,7 +300,7 @@ def test_control_characters_leave_a_figure_well_formed(tmp_path, bundled):
     options = {"attention": {"text": str(text), "tokens": 24}, "shapes": {"sentence": CONTROLS}}
     for name, given in options.items():
         result = analysis.run(name, str(folder), **given)
-        for svg in (result.svg, result.drawn[0]):
+        for svg in (result.svg, *result.drawn[0]):
             shown = "".join(ElementTree.fromstring(svg).itertext())
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
         assert "\ufffd" in result.svg

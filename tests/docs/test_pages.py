@@ -22,7 +22,7 @@ RUN = {  # what a run of an experiment gives its page
     "answer": {"verdict": "partly", "measure": "a share", "value": "1 of 2", "chance": "0"},
     "says": "A `head` looks <there>.",
     "headline": {"share": {"value": 0.5, "means": "a share", "null": 0.25, "null_means": "drawn"}},
-    "figure": "<svg/>",
+    "figures": ["<svg/>"],
     "thumbnail": "",
 }
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from xml.etree import ElementTree
 
 import pytest
 
@@ -22,6 +23,26 @@ def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
         '<path d="M 0 1.5 L 3 0" clip-path="url(#p0)"/><text>-0</text>'
         '<use href="#C0_1_1"/><clipPath id="p0"/><path id="C0_1_1" d="L -0.5 0"/>'
     )
+
+
+def test_figures_below_each_other_keep_their_own_names():
+    """A clip path of one must not cut the other: matplotlib counts names in each from 0."""
+    svgs = []
+    with draw.style():
+        for height in (2, 3):
+            figure = draw.figure(4, height)
+            figure.subplots().plot([0, 1], [0, height], "o-")
+            svgs.append(draw.svg(figure))
+    whole = draw.titled(draw.below(svgs), "title")
+    root = ElementTree.fromstring(whole)
+    assert root.get("viewBox") == "0 -24 288 384"
+    _, second = inside = root.findall("{*}svg")
+    assert [part.get("y") for part in inside] == ["0", "144"]
+    named = re.findall(r'id="(.*?)"', whole)
+    assert len({*named}) == len(named)
+    used = {name for pair in re.findall(r'href="#(.*?)"|url\(#(.*?)\)', whole) for name in pair}
+    assert used - {""} <= {*named} and any(name.startswith("f1-") for name in used)
+    assert second.get("height") == "216"
 
 
 def test_labels_make_blanks_visible():
@@ -45,6 +66,18 @@ def test_words_from_right_to_left_are_kept_on_their_side_of_a_number(word):
         figure.subplots().set_title(f"{draw.label(word)}  0.50")
         assert f"\u200e{word.strip().replace(' ', '␣')}\u200e  0.50" in draw.svg(figure)
     assert draw.sided("a b\u0301 1") == "a b\u0301 1"
+
+
+def test_signs_are_those_of_the_text_but_in_tokens():
+    with draw.style():
+        figure = draw.figure(4, 2)
+        axes = figure.subplots()
+        axes.set_title("99 % at -1")
+        axes.set_xticks([0, 1], ["-1: L0-L2", "library-2023"])
+        axes.set_yticks([0], ["-5 %"])
+        draw.of_tokens(axes.yaxis)
+        texts = re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))
+    assert {"99% at −1", "−1: L0-L2", "library-2023", "-5 %"} <= {*texts}
 
 
 def test_pieces_with_dollars_are_no_formulas():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitx.analysis.drawing import draw
-from minitx.analysis.drawing.maps import Map, Scale, maps, number, rotation
+from minitx.analysis.drawing.maps import Map, Scale, fit, maps, number
 from minitx.analysis.drawing.panels import Part, beside, column
 
 R = {"a": np.array([[0.25, 0.5]]), "b": np.array([[-0.04, 0.001]]), "words": ["x", "y"]}
@@ -24,12 +24,12 @@ def test_numbers_have_two_decimals_unless_they_are_large(x, most, text):
     assert number(x, most) == text
 
 
-def test_numbers_are_turned_where_cells_are_narrow_and_left_out_where_they_say_nothing():
+def test_numbers_are_left_out_where_cells_are_narrow_or_they_say_nothing():
     small, signed = np.full((2, 8), 0.5), np.full((2, 8), -0.5)
-    assert rotation([small], 3.0, 1) == 0 and rotation([signed], 3.0, 1) == 90
-    assert rotation([small], 1.5, 1) is None  # too narrow for both
-    assert rotation([small], 3.0, 0.01) is None
-    assert rotation([np.zeros((12, 12))], 12.0, 1) is None
+    assert fit([small], 3.0, 1) and not fit([signed], 3.0, 1)  # they were turned
+    assert not fit([small], 1.5, 1)
+    assert not fit([small], 3.0, 0.01)
+    assert not fit([np.zeros((12, 12))], 12.0, 1)
 
 
 def test_maps_of_one_scale_have_the_same_ends_and_one_colour_bar():

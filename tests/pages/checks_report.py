@@ -265,7 +265,7 @@ def every(tmp_path, monkeypatch):
     runs = []
     for experiment, kind in zip(registry.EXPERIMENTS.values(), kinds):
         answer = Answer(kind, f"what is measured in {experiment.name}", "7 of 9", "1 of 9")
-        outcome = single.Outcome({}, {nothing.KIND: ""}, "It says so.", {}, svg, answer)
+        outcome = single.Outcome({}, {nothing.KIND: ""}, "It says so.", {}, (svg,), answer)
         runs.append((experiment, outcome, 0.1))
     names = "profiles", "kernel", "dial", "probe", "relearn"
     lines = [

@@ -107,6 +107,15 @@ def test_arrays_for_each_head_are_those_that_the_experiment_names():
         compare.per_head(replace(named, per_head=("absent",)), more, (2, 3))
 
 
+def test_values_on_both_sides_of_0_have_the_scale_of_sign_and_columns_names_of_their_own():
+    a = np.array([[-2.0, 1.0]])
+    figure = compare.plot({"lag": (a, a + 1, compare.compared(a, a + 1))})
+    images = [axes.images[0] for axes in figure.axes if axes.get_title()]
+    assert [image.cmap.name for image in images] == 3 * ["RdBu_r"]
+    assert [image.get_clim() for image in images] == [(-2, 2), (-2, 2), (-1, 1)]
+    assert len({*compare.TITLES}) == len(compare.TITLES)
+
+
 def test_heads_with_nothing_in_common_are_said():
     a = np.arange(6.0).reshape(2, 3)
     b = np.array([[3.0, 0.0, 5.0], [1.0, 4.0, 2.0]])

@@ -24,7 +24,7 @@ STAYS = re.compile(
     r"|“.*?”"  # a token
     r"|<0x[0-9A-F]{2}>"  # a byte that is no letter by itself
     r"|head\(\d+,\d+\)"  # a head as the paper names it
-    r"|\w+\([\w=., ]*\)"  # a mask with its parameters
+    r"|\w+ ?\([\w=., ]*\)"  # a mask with its parameters
     r"|(?<=を )[\w-]+(?= として)"  # what its values mean
     r"|[A-Za-z]\w*_\w+"  # an array
     rf"|(?<![A-Za-z])(?:{'|'.join(map(re.escape, NAMES))})(?![A-Za-z])"

@@ -14,7 +14,7 @@ import numpy as np
 import minitx
 
 from ...contract import Asks, Of, Without, options, register_of_pictures
-from ...drawing import Rows, When, draw
+from ...drawing import Part, Rows, When, draw, figures, row
 from ...machine import language
 from ...maths import grid
 from ...measures import heads, pictures
@@ -136,16 +136,6 @@ def _describe(r, layer, head):
     return f"{language.label(f'{heads.name(layer, head)} at {offset}')}: {attention}"
 
 
-def plot(r):
-    """A row of maps for each of the sharpest heads, one a condition; at the right, all heads."""
-    shown = r["drawn"][:TOLD]
-    figure = draw.figure(12.5, 2.3 * len(shown) + 1)
-    left, right = figure.subfigures(1, 2, width_ratios=(2.2, 1))
-    _draw_heads(left, r, shown)
-    _draw_all(right.subplots(), r)
-    return figure
-
-
 def _draw_all(axes, r):
     """The attention of every head to its offset under every condition, and its null."""
     x = np.arange(len(CONDITIONS))
@@ -161,23 +151,24 @@ def _draw_all(axes, r):
     axes.set_xticks(x, [draw.wrapped(str(words), 8) for words in r["conditions"]])
     axes.set_ylabel("attention to its offset on the pictures, uniform = 1")
     axes.set_ylim(0, None)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    axes.legend(**draw.BESIDE)
 
 
-def _draw_heads(figure, r, shown):
+def _draw_heads(figure, r):
     """Attention by offset of some heads under every condition, all of a head on one scale."""
+    shown = r["drawn"][:TOLD]
     grids = figure.subplots(len(shown), len(CONDITIONS), squeeze=False, sharex=True, sharey=True)
     edge = r["reach"] + 0.5
-    for row, (layer, head) in zip(grids, shown):
+    for panels, (layer, head) in zip(grids, shown):
         style = {"vmin": 0, "vmax": r["profile"][0, layer, head].max(), "cmap": "Blues"}
-        for i, axes in enumerate(row):
+        for i, axes in enumerate(panels):
             extent = (-edge, edge, edge, -edge)
             axes.imshow(r["profile"][i, layer, head], extent=extent, **style)
             axes.plot(0, 0, "+", color=draw.VERMILION, markersize=5)
             attention = r["attention_of_heads"][i, layer, head]
             axes.set_title(f"{r['conditions'][i]}: {attention:.1f}", fontsize=10)
         offset = f"({r['down'][layer, head]}, {r['across'][layer, head]})"
-        row[0].set_ylabel(f"{heads.name(layer, head)} at {offset}")
+        panels[0].set_ylabel(f"{heads.name(layer, head)} at {offset}")
     figure.supxlabel("patches to the right of the query (+)")
     figure.supylabel("patches below it")
 
@@ -216,5 +207,7 @@ register_of_pictures(
         "0 of {n_heads} heads look at an offset, except their own patch, with {SHARP} times "
         "uniform attention or more. The strongest for {conditions}: {sharpest}.",
     ),
-    draw=plot,
+    draw=figures(
+        row(_draw_all), Part(_draw_heads, height=lambda r: 2.3 * len(r["drawn"][:TOLD]) + 1)
+    ),
 )

@@ -6,10 +6,12 @@ for rows and columns the grid's places in random orders. L layers, H heads, n pa
 before, as the model has them, and after, moved and scaled (maths/joint.py).
 """
 
+from functools import partial
+
 import numpy as np
 
 from ...contract import options, register_of_pictures
-from ...drawing import draw, line_sample
+from ...drawing import Part, draw, figures, line_sample
 from ...maths import nulls
 from ...measures import heads as names
 from ...measures import joint_fit, joint_summary, pictures
@@ -89,24 +91,24 @@ def _between(points, groups):
     return (sums**2 / sizes).sum(axis=(0, 2)) / spread
 
 
-def plot(r):
-    """A row for each head: the plane before and after, coloured by row, then by column."""
+def _of_heads(r):
+    """For each head its plane before and after, coloured by row, and by column."""
     n = len(r["heads"])
-    figure = draw.figure(13, 3.6 * n + 1)
-    panels = figure.subplots(n, 4, squeeze=False)
-    colored = {"row": r["rows"], "column": r["columns"]}
-    for i, j in np.ndindex(n, 4):
-        side, stage = SIDES[j // 2], j % 2
-        drawn = _draw_plane(panels[i, j], r, i, stage, side)
-        panels[i, j].set_title(_title(r, i, stage, side), fontsize=10)
-        if i == 0 and stage:
-            bar = figure.colorbar(drawn, ax=panels[:, j], label=side, shrink=0.6)
-            bar.set_ticks(range(colored[side]))
-    for i, name in enumerate(r["heads"]):
-        change = "left as it is" if r["kept"][tuple(r["places"][i])] else f"c = {r['scale'][i]:.3g}"
-        panels[i, 0].set_ylabel(f"{name}: {change}")
+    paints = [partial(_draw_planes, i=i, side=side) for i in range(n) for side in SIDES]
+    return [Part(paint, height=4.6) for paint in paints]
+
+
+def _draw_planes(figure, r, i, side):
+    """The plane of one head, coloured by row or by column."""
+    panels = figure.subplots(1, 2)
+    for stage, axes in enumerate(panels):
+        drawn = _draw_plane(axes, r, i, stage, side)
+        axes.set_title(_title(r, i, stage, side), fontsize=10)
+    bar = figure.colorbar(drawn, ax=panels, label=side, shrink=0.6)
+    bar.set_ticks(range({"row": r["rows"], "column": r["columns"]}[side]))
+    change = "left as it is" if r["kept"][tuple(r["places"][i])] else f"c = {r['scale'][i]:.3g}"
+    panels[0].set_ylabel(f"{r['heads'][i]}: {change}")
     figure.legend(handles=[*_samples()], loc="outside upper left", ncols=3, borderpad=0)
-    return figure
 
 
 def _draw_plane(axes, r, i, stage, side):
@@ -169,5 +171,5 @@ register_of_pictures(
     ],
     answer=joint_summary.answer,
     says=["{n} patches of each of {documents} pictures, {c.size} heads. ", joint_summary.closer],
-    draw=plot,
+    draw=figures(_of_heads),
 )
