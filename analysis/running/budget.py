@@ -110,6 +110,10 @@ COSTS = {
     "predict": Cost(0.5, 15),
     "models": Cost(2.2, 8),
 }
+OF_TABLE = {  # what reads a table of positions
+    *("models", "singular-values", "relearn", "reviews", "shift", "remove-positions", "positions"),
+    *("norms", "queries-keys", "extraction", "residual", "chain"),
+}
 OTHERS = Cost(1, 20)  # what is not listed
 
 
@@ -236,9 +240,11 @@ def of_model(model, minutes, n, given):
 
 
 def _needless(model):
-    """Dear experiments that have nothing to measure in such a model."""
-    stacks = {"alignment": model.encoder is None, "relearn": model.config.task_head != "masked"}
-    return [name for name, is_needless in stacks.items() if is_needless]
+    """Experiments that have nothing to measure in such a model."""
+    left = {"alignment"} if model.encoder is None else set()
+    if sides.reader(model).weights.W_pos is None:
+        left |= OF_TABLE
+    return left if model.config.task_head == "masked" else left | {"relearn"}
 
 
 def lengths(longest, tokens=0):

@@ -1,6 +1,7 @@
 """A report within some minutes: what is planned of it from the seconds of a pass."""
 
 import json
+from pathlib import Path
 
 import pytest
 from planted import good, plant
@@ -14,6 +15,7 @@ from minitx.analysis.pages import report
 from minitx.analysis.running import budget
 
 NAMES = [*registry.EXPERIMENTS]
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def seconds(of_128, longest=512):
@@ -103,6 +105,16 @@ def test_the_time_left_follows_what_the_finished_ones_took():
     assert budget.time_left(plan, {}, 10.0) == 90
     assert budget.time_left(plan, {"lags": 80.0, "alignment": 0.0}, 80.0) == 120
     assert budget.time_left(plan, {"lags": 4.0}, 50.0) == 0
+
+
+def test_nothing_is_planned_for_what_a_model_does_not_have():
+    rotary = minitx.load(next(GOLDEN.glob("llama*")))
+    plan = budget.of_model(rotary, 10.0, 2, {})
+    needless = {*NAMES} - {*plan.expected} - {*plan.left_out}
+    assert needless == budget.OF_TABLE | {"alignment"}
+    for name in budget.OF_TABLE:
+        with pytest.raises(registry.NotApplicable):
+            registry.get(name).run(rotary)
 
 
 def test_pictures_and_no_minutes_have_no_limit(causal):
