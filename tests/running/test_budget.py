@@ -1,7 +1,6 @@
 """A report within some minutes: what is planned of it from the seconds of a pass."""
 
 import json
-from pathlib import Path
 
 import pytest
 from planted import good, plant
@@ -15,7 +14,6 @@ from minitx.analysis.pages import report
 from minitx.analysis.running import budget
 
 NAMES = [*registry.EXPERIMENTS]
-GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def seconds(of_128, longest=512):
@@ -108,7 +106,7 @@ def test_the_time_left_follows_what_the_finished_ones_took():
 
 
 def test_nothing_is_planned_for_what_a_model_does_not_have():
-    rotary = minitx.load(next(GOLDEN.glob("llama*")))
+    rotary = minitx.load(weights.find("zoo/causal-rotary"))
     plan = budget.of_model(rotary, 10.0, 2, {})
     needless = {*NAMES} - {*plan.expected} - {*plan.left_out}
     assert needless == budget.OF_TABLE | {"alignment"}
