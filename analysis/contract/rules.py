@@ -236,16 +236,6 @@ class Provided(_Together):
         return "undecided" if "undecided" in missing else self.otherwise
 
 
-class Either(_Together):
-    """The first rule that shows an effect; where none does, no, or undecided where one is."""
-
-    def verdict(self, names):
-        """Of that rule."""
-        by_rule = self._by_rule(names)
-        shown = (rule.verdict for rule in by_rule if rule.verdict in verdict.EFFECTS)
-        return next(shown, verdict.every(*by_rule))
-
-
 class Enough(_Together):
     """A rule on what was fitted to n_rows of n_features: where these are too few, only yes stands.
 

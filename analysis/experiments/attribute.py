@@ -290,7 +290,12 @@ register(
     ),
     says=[
         "The logit of {tokens} is {logit:.2f}; ",
-        When("gap.abs < EXACT", "the parts sum to it", "the parts fall short by {gap:.3f}"),
+        When(
+            "gap.abs < EXACT",
+            "the parts sum to it",
+            "the parts fall short by {gap:.3f}: this head has a layer of its own, or a cap, which "
+            "is not linear",
+        ),
         ". The largest parts: {largest_parts}. Of heads and MLPs {largest_name} has most, "
         "{largest_part:+.2f}, which is {largest:.0%} of the size of all their parts (of drawn "
         "tokens: {largest_null:.0%}).",

@@ -190,6 +190,17 @@ def where(r):
     return STANDS_OUT[x, q and k]
 
 
+def highest(r):
+    """Where the amplitudes of X, Q and K are highest in layer 0, drifts left out, in cycles."""
+    first = min(spectra.DRIFT + 1, len(r["frequency"]) - 1)
+    return [first + r[name][0, first:].argmax() for name in "xqk"]
+
+
+def heights(r):
+    """The contrasts there."""
+    return [waves.contrast(r[name], f)[0] for name, f in zip("xqk", highest(r))]
+
+
 def _correlations(key, layer=0):
     """The correlations with the table's spectrum in a layer."""
     return ", ".join(f"{x.upper()} {{correlation_{x}{key}[{layer}]:.2f}}" for x in "xqk")
@@ -301,24 +312,19 @@ def _draw_contrasts(axes, r, fast):
     top = np.quantile(r["contrasts"][:, :3], 0.75, axis=0).max()
     axes.set(xlabel="layer", xticks=layers[:: -(-len(layers) // 16)], ylim=(0, 1.15 * top))
     peaks = np.flatnonzero(r["is_fast"] == fast)
-    kind = ("slow", "fast")[fast] + " peaks"
+    kind = ("slow peaks", f"peaks of {spectra.SLOW} tokens or less")[fast]
     names = " and ".join(str(name) for name in r["peak_names"][peaks])
     axes.set_title(f"{kind}:\n{names}")
     for i, name in enumerate("xqk"):
         color = CURVES[name][1]
         beside = layers + 0.05 * (i - 1)  # where there is no peak, all lie at 1
         for line, peak in zip(("o-", "^--"), peaks):
-            _draw_contrast(axes, beside, r["contrasts"][:, i, :, peak], line, color)
+            low, high = np.quantile(r["contrasts"][:, i, :, peak], (0.25, 0.75), axis=0)
+            axes.fill_between(beside, low, high, color=color, alpha=0.12, linewidth=0)
+            axes.plot(beside, r["by_peak"][peak, i], line, color=color, markersize=5)
         axes.plot(beside, r["by_peak_null"][i], ":", color=color, linewidth=1)
     for peak in peaks:
         axes.plot(0, r["followed_q_null"][peak], "_", color=draw.VERMILION, markersize=16)
-
-
-def _draw_contrast(axes, x, contrasts, line, color):
-    """Median and quartiles over documents of [N L]."""
-    low, middle, high = np.quantile(contrasts, spectra.QUARTILES, axis=0)
-    axes.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
-    axes.plot(x, middle, line, color=color, markersize=5)
 
 
 def _samples():
@@ -332,7 +338,7 @@ def _samples():
 
 GREY = {"color": draw.GREY}
 SAMPLES = {
-    "the highest peak,\nmedian and quartiles\nof the documents": GREY | {"marker": "o"},
+    "the highest peak; shade:\nquartiles of the documents": GREY | {"marker": "o"},
     "the second": GREY | {"linestyle": "--", "marker": "^"},
     "null: text alone, 99 %\nof frequencies are lower": GREY | {"linestyle": ":"},
     "null: random directions\nin layer 0, 99 % lower": {
@@ -422,7 +428,9 @@ register(
         *_moves("q"),
         " and ",
         *_moves("k"),
-        "; 1 is no peak.",
+        "; 1 is no peak. Away from slow drift, of {spectra.DRIFT} cycles or less, the highest "
+        "amplitudes of X, Q and K in layer 0 are at {highest[0]}, {highest[1]} and {highest[2]} "
+        "cycles: {heights[0]:.2f}, {heights[1]:.2f} and {heights[2]:.2f} times the median.",
         When(
             "followed.size != 1",
             [

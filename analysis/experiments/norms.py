@@ -204,7 +204,8 @@ def _asks(suffix, what):
     """Does the norm alone tell? Asked of the source whose results end with the suffix."""
     return Asks(
         f"R² of the position predicted from the norm of {what}",
-        value=f"norm {{r2_norm{suffix}:z.3f}} (direction: {{r2_direction{suffix}:z.3f}})",
+        value=f"norm {{r2_norm{suffix}:z.3f}} (direction: {{r2_direction{suffix}:z.3f}}); rows at "
+        "the ends: {ends:.2f} mean norms",
         chance=f"norm {{r2_norm{suffix}_null:z.3f}}",
         rule=Of(f"r2_norm{suffix}", enough=TELLS),
     )

@@ -267,8 +267,13 @@ RISE = When(
     "rise > rise_null",
     "Towards faster waves the amplitudes rise again, {rise:.3g} times (shuffled rows: up to "
     "{rise_null:.3g}).",
-    "Towards faster waves the amplitudes only fall: they rise {rise:.3g} times at most (shuffled "
-    "rows: up to {rise_null:.3g}), so there are low frequencies only.",
+    When(
+        "amplitude > amplitude_null",
+        "Towards faster waves the amplitudes only fall: they rise {rise:.3g} times at most "
+        "(shuffled rows: up to {rise_null:.3g}), so there are low frequencies only.",
+        "Towards faster waves the amplitudes rise {rise:.3g} times at most (shuffled rows: up to "
+        "{rise_null:.3g}).",
+    ),
 )
 
 register(

@@ -30,6 +30,7 @@ PERPLEXITIES = {  # convention, as the figure has it -> name of the result
 # Of what a model predicts better than the frequencies of the tokens do, in nats, it works with 0.9
 # left. It is a convention; the bundles keep 0.46 and less.
 WORKS = 0.9
+ALONE = 8  # tokens of a document that are hidden, one at a time
 
 
 def remove_positions(
@@ -42,7 +43,7 @@ def remove_positions(
     whole: bool = False,
     stride: options.Size = 0,
     ways: str = "all",
-    every: options.Every = 64,
+    every: options.Size = 0,
     seed: options.Seed = 0,
 ):
     """Features and predictions with the position table at zero, at its mean, shuffled and shifted.
@@ -55,6 +56,7 @@ def remove_positions(
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
     ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
     always among them); or all
+    every: of a masked model, hide one token in this many, each alone (0: 8 of each document)
     """
     _check_stride(model, stride, whole)
     names = _names(ways)
@@ -69,8 +71,8 @@ def remove_positions(
         ordinary = document[document_set.ordinary(len(document))]
         sums, costs = _measure_features(model, document, conditions, stride)
         if model.config.task_head == "masked":
-            start = i % min(every, len(ordinary))
-            hidden = partial(losses.masked, model, document, every=every, start=start)
+            step = min(every or -(-len(ordinary) // ALONE), len(ordinary))
+            hidden = partial(losses.masked, model, document, every=step, start=i % step)
             costs = [hidden(condition, stride=stride) for condition in conditions]
         if model.config.task_head in position_tables.PREDICTS:
             sums["costs"] = perplexities.sums(costs)

@@ -83,7 +83,7 @@ COSTS = {
     "notch": Cost(0.7, 80, 24, 12),
     "joint-space": Cost(1.5, 20),
     "probe": Cost(1, 160, 15, 60, is_own=True),
-    "remove-positions": Cost(2, 4, 9, 20, hidden=2),
+    "remove-positions": Cost(2, 4, 9, 20, hidden=5),
     "rotation": Cost(2, 360, 2, 1),
     "profiles": Cost(1.3, 5, 3, 100, is_own=True),
     "conditions": Cost(1, 2, 8, 8),

@@ -14,7 +14,6 @@ from minitx.analysis.contract.rules import (
     Asks,
     Below,
     Each,
-    Either,
     Enough,
     Every,
     Led,
@@ -183,8 +182,6 @@ def test_a_name_that_nothing_has_is_an_error():
         (Below("share", null="share_null"), "no"),
         (Each("n_kept", out_of="n", enough=HALF), "partly"),
         (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),
-        (Either(Of("share", null=0.85), Of("share", enough=0.95)), "partly"),
-        (Either(Of("share", null=0.85), Of("n_kept[1]", most="n")), "no"),
         (Led(Of("n_kept[1]", most="n"), Of("share")), "no"),
         (Led(Of("share"), Of("n_kept[1]", most=lambda r: r["n"])), "partly"),
         (Provided(Of("share"), Of("share", enough=0.95)), "partly"),
@@ -250,8 +247,6 @@ def test_no_takes_a_null_below_what_is_asked_for(null, kind):
     """Of 11 tokens the nearest is often a shuffled one: a half of the heads would not stand out."""
     result = {"closer": np.array(0.1), "closer_null": np.array(null)}
     assert Share("closer", enough=HALF).verdict(Names(result)) == kind
-    plane = Of("closer", enough=np.inf)
-    assert Either(Share("closer", enough=HALF), plane).verdict(Names(result)) == kind
 
 
 def fields(piece):

@@ -14,7 +14,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
 from minitx.analysis.maths import embed_2d, joint
-from minitx.analysis.measures import joint_fit
+from minitx.analysis.measures import joint_fit, joint_summary
 from minitx.analysis.pages import compare
 
 SENTENCE = "The brown capybara is sleeping now."
@@ -503,3 +503,10 @@ def test_what_is_said_follows_from_the_numbers(bert, noted):
                 beyond.append(name)
         assert f": {' and '.join(beyond) or 'neither'} beyond chance;" in text
     assert f"The 12 chosen pairs come closer in {noted['pair_closer']:.0%}" in says
+
+
+def test_closer_in_the_plane_alone_is_no_answer():
+    """Of random weights, 6 layers of 12 heads: queries and keys lie apart until they are moved."""
+    result = {"closer": 0.29, "closer_null": 0.67, "closer_plane": 0.76, "closer_plane_null": 0.64}
+    result = {name: np.array(value) for name, value in result.items()} | {"c": np.ones((6, 12))}
+    assert joint_summary.answer(result).verdict == "undecided"

@@ -90,6 +90,15 @@ def test_cosines_of_the_grid_are_read_from_the_stream():
     assert r["mean"][0] > 0.95 and r["mean_null"][0] < 0.5
 
 
+def test_a_grid_of_four_patches_has_three_cosines():
+    """The usual eight were asked for, and raised an error."""
+    small = minitx.load(GOLDEN / "deit-bare")
+    r = registry.OF_PICTURES["cca"].run(small, shuffles=5)
+    assert r["components"] == 3 and r["correlations"].shape[1] == 3
+    with pytest.raises(ValueError, match="components is 5; wanted 1 to 3"):
+        registry.OF_PICTURES["cca"].run(small, components=5)
+
+
 def test_a_stream_of_fewer_directions_than_waves_has_none_of_the_others():
     """Its layers had different numbers of correlations, and the run failed."""
     wide = minitx.load(GOLDEN / "deit-wide")

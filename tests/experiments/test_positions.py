@@ -1,6 +1,7 @@
 """The position table: the rows that a token can reach, beside shuffles of them."""
 
 import numpy as np
+import tiny
 from outcomes import SMALL
 
 from minitx.analysis.contract import registry
@@ -29,3 +30,14 @@ def test_positions_are_compared_with_the_largest_of_each_shuffle(outcomes):
     assert len(result["shuffled_largest"]) == SMALL["positions"]["shuffles"]
     assert result["amplitude_null"] == np.quantile(result["shuffled_largest"], 0.99)
     assert result["amplitude_null"] > 0.9 * result["shuffled_largest"].max()
+
+
+def test_noise_has_no_low_frequencies(bundled):
+    """A table whose amplitudes are alike at all frequencies; a drift has low ones only."""
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(bundled.weights.W_pos.shape).astype(np.float32)
+    drift = noise / 20 + np.linspace(-1, 1, len(noise), dtype=np.float32)[:, None]
+    for table, is_low in ((noise, False), (drift, True)):
+        r = registry.get("positions").run(tiny.with_weights(bundled, {}, W_pos=table), shuffles=50)
+        assert not r["rise"] > r["rise_null"]
+        assert ("low frequencies only" in registry.get("positions").says(r)) == is_low

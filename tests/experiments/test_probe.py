@@ -345,6 +345,17 @@ def test_what_is_built_into_norm_or_direction_is_found_there_alone(kind, least):
     assert (r2 <= interval[:, 1]).all()
 
 
+def test_an_answer_on_norms_says_that_the_ends_stand_out(causal):
+    """All rows have one norm but the first and the last, which R² over all rows does not see."""
+    table = np.array(causal.weights.W_pos)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    table[[0, -1]] *= 3
+    r = norms.norms(tiny.with_weights(causal, W_pos=table), documents=6)
+    mean = 1 + 4 / len(table)
+    np.testing.assert_allclose(norms.ends(r), 3 / mean, rtol=1e-6)
+    assert f"the ends: {3 / mean:.2f}, {3 / mean:.2f} mean" in registry.get("norms").answer(r).value
+
+
 def test_bins_of_norms_are_equally_full():
     x = np.random.default_rng(0).standard_normal((2, 160))
     seen = norms.in_bins(x, norms.edges(x))

@@ -356,6 +356,7 @@ def test_heads_extract_the_planted_wave(planted):
     assert r["contrast_k"] > 1.5 * r["contrast_k_null"]
     assert r["contrast_x_null"] < 1.5
     assert r["alike"].min() > 0.9 > r["alike_null"].max() + 0.5
+    assert extraction.highest(r) == [F, F, F] and extraction.heights(r)[1] == r["contrast_q"]
     beside = extraction.extraction(planted, documents=1, frequency=F + 1)
     assert beside["contrast_q"] < r["contrast_q"] / 2
 
@@ -393,6 +394,20 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     assert "in Q it falls from" in text
     assert "By this measure the peak stands out in X, and in Q and K." in text
     assert "89 cycles (2.88 tokens) in 1 of Q and 1 of K" in text
+    assert "are at 5, 94 and 100 cycles: 1.38, 2.38 and 2.11 times the median" in text
+
+
+def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(bundled):
+    r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=4).items()}
+    with drawing.style():
+        figure = registry.get("extraction").draw(r)
+    titles = {axes.get_title(loc="left"): axes for axes in figure.findobj(Axes)}
+    fast = next(axes for title, axes in titles.items() if title.startswith("peaks of 16"))
+    starts = {round(float(line.get_ydata()[0]), 6) for line in fast.lines}
+    for name in "xqk":
+        contrast = r[f"contrast_{name}"]
+        assert round(float(contrast), 6) in starts
+        assert any(f": {contrast:.2f} at 89, layer 0" in title for title in titles)
 
 
 def test_heat_maps_have_all_layers_with_positions_and_below_them_without(bundled):

@@ -165,6 +165,8 @@ def test_a_masked_model_has_pseudo_losses():
     assert "Pseudo-perplexity, e to the mean loss per token," in experiment.says(result)
     assert result["n_predicted"] == 5 + 5  # 38 ordinary tokens, from the first and from the second
     assert result["loss"] < result["loss_zero"]
+    usual = remove(bert, documents=3, tokens=100)
+    assert usual["n_predicted"] == 3 * 8  # 98 ordinary tokens: every 13th, from three starts
 
 
 def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):

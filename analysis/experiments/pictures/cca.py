@@ -33,6 +33,7 @@ def cca(
     components: cosines of the grid, the slowest first
     """
     places = pictures.grid_of(model)
+    components = options.fitting("components", components, places.n - 1, COMPONENTS)
     sample = pictures.sample(model, text, documents, seed)
     half = len(sample) // 2
     if half * places.n <= model.config.d_model + components:
