@@ -16,7 +16,7 @@ from minitx.edits import edits_by_point
 from minitx.points import points
 
 from ..machine.language import filled
-from ..measures import decoder_texts, losses
+from ..measures import decoder_texts, losses, neurons
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
 from ..texts import joined
@@ -151,16 +151,34 @@ class Runs:
 
     def writers(self, request, name, place):
         """Who wrote the guesses at one place of the run of that name: what a page shows."""
-        requests = self.requests(request)
-        if name not in [*requests]:  # of a request: it may be anything
-            raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
-        model, tokens = self.models[request.model], self.tokens(request.as_is)
-        options = {"edits": self.edits(requests[name]), **tokens.options}
+        model, tokens, options = self.of(request, name)
         with blas.one_thread_of_blas():
             shown = writers.of_place(model, tokens.ids, place, **options)
         if shown is None:
             raise ValueError(f"guesses of the head {model.config.task_head!r} are not attributed")
         return shown
+
+    def of(self, request, name):
+        """The model, the Tokens, and further keywords of `minitx.run` of the run of that name."""
+        requests = self.requests(request)
+        if name not in [*requests]:  # of a request: it may be anything
+            raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        return model, tokens, {"edits": self.edits(requests[name]), **tokens.options}
+
+    def neurons(self, request, name, pair):
+        """A query and a key in a head of the run of that name; pair: its numbers, by name."""
+        model, tokens, options = self.of(request, name)
+        if model.encoder is not None or request.words:
+            raise ValueError("elements are those of tokens in a single stack of layers")
+        cfg, T = model.config, len(tokens.ids)
+        limits = {"layer": cfg.n_layers, "head": cfg.n_heads, "query": T, "key": T}
+        for each, n in limits.items():
+            validation.whole(each, pair[each], 0, n - 1)
+        if cfg.causal and pair["key"] > pair["query"]:
+            raise ValueError(f"query {pair['query']} does not see key {pair['key']}")
+        with blas.one_thread_of_blas():
+            return neurons.of_pair(model, tokens.ids, *(pair[each] for each in limits), **options)
 
     def code(self, request, shown=None, place=None):
         """The Python that computes the changed run.

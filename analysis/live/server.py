@@ -49,7 +49,7 @@ def app(runs, port, text, atlas=None):
     live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
     works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
-    works["lengths"] = live.lengths
+    works |= {"lengths": live.lengths, "neurons": live.neurons}
     routes = [Route("/", live.page), Route("/atlas", atlas.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
@@ -128,6 +128,13 @@ class Live:
         request = self.runs.request(values)
         _whole("place", place, LONGEST)
         return _json(self.runs.writers(request, name, place))
+
+    def neurons(self, values, check):
+        """POST /api/neurons: q and k of `query` and `key` in a head of the run `run`."""
+        name = values.pop("run", "as is")
+        names = "layer", "head", "query", "key"
+        pair = {each: values.pop(each, 0) for each in names}
+        return _json(self.runs.neurons(self.runs.request(values), name, pair))
 
     def kinds(self, values, check):
         """POST /api/kinds: {part: kinds of the heads of `model`}."""

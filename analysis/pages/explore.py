@@ -498,6 +498,7 @@ PROGRAM = (
     "lines.js",
     "layer.js",
     "columns.js",
+    "neurons.js",
     "matrix.js",
     "offsets.js",
     "grid-offsets.js",

@@ -96,6 +96,34 @@ def test_a_place_or_run_that_is_not_there_is_refused(live, values, reason):
     assert reason in refused(live, "writers", **values)
 
 
+PAIR = {"layer": 1, "head": 2, "query": 4, "key": 1}
+
+
+@pytest.mark.parametrize("name, changes", [("as is", {}), ("changed", {"positions": "zero"})])
+def test_elements_are_those_of_the_run_that_is_looked_at(live, name, changes):
+    model = live.models["tiny-gpt2"]
+    shown = ask(live, "neurons", run=name, changes=changes, **PAIR)
+    tokens = model.tokenizer.encode(TEXT)
+    edits = Changes.of(changes).edits(model, tokens) if changes else {}
+    trace = minitx.run(model, tokens, edits=edits)
+    assert shown["q"] == pytest.approx(trace["q", 1][0, 2, 4].tolist())
+    assert shown["k"] == pytest.approx(trace["k", 1][0, 2, 1].tolist())
+    assert shown["score"] == pytest.approx(trace["scores", 1][0, 2, 4, 1])
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        (PAIR | {"head": 4}, "head is 4; wanted a whole number from 0 to 3"),
+        (PAIR | {"key": 5}, "query 4 does not see key 5"),
+        (PAIR | {"words": True}, "elements are those of tokens in a single stack"),
+        (PAIR | {"model": "tiny-bart"}, "elements are those of tokens in a single stack"),
+    ],
+)
+def test_elements_that_are_not_there_are_refused(live, values, reason):
+    assert reason in refused(live, "neurons", **values)
+
+
 def test_a_run_says_which_heads_are_off(live):
     changes = {"heads_off": [[1, 2]], "layers_off": [3]}
     plain, changed = ask(live, "run", changes=changes)["runs"]

@@ -18,7 +18,8 @@ export let second;
 // looks at which; view is the one that takes the whole width; step is what the overview explains;
 // sort, only, layer say which heads are listed; heads, which of a layer are shown; told, how it is
 // shown where a guess comes from; rows, of which tokens guesses are listed; walk is the number of
-// the step of the walk, 0 where there is none; dark is null while the system decides
+// the step of the walk, 0 where there is none; partner is the key beside the chosen query, null
+// the one with most weight; dark is null while the system decides
 
 const state = {
   run: 0,
@@ -30,6 +31,7 @@ const state = {
   view: null,
   step: null,
   walk: 0,
+  partner: null,
   dark: null,
   thumbs: "attention",
   sort: "by layer",
@@ -226,7 +228,8 @@ function set(changes, isStep = true) {
     isRun = "run" in changes;
   Object.assign(
     state,
-    "head" in changes || other ? {mlp: null} : {},
+    "head" in changes || other ? {mlp: null, partner: null} : {},
+    "token" in changes ? {partner: null} : {},
     other ? {head: null, token: null, side: "query"} : {},
     changes,
   );

@@ -43,7 +43,7 @@ const SAID = {
 
 // in a narrow window only the first views are open; the others open by their title
 const isNarrow = !matchMedia("(min-width: 46rem)").matches;
-const isUsuallyOpen = (id, n) => id !== "overview" && (!isNarrow || n < 2);
+const isUsuallyOpen = (id, n) => !["overview", "neurons"].includes(id) && (!isNarrow || n < 2);
 const foldOf = id => boxes[id].parentElement;
 const isUnfolded = id => isThere(id) && foldOf(id).open;
 
@@ -136,7 +136,7 @@ function chooser([name, label]) {
 }
 
 function writeChoosers() {
-  for (const select of main.querySelectorAll("select")) {
+  for (const select of main.querySelectorAll(".controls select")) {
     const words = WORDS[select.name](),
       same = words.join() === [...select.options].map(option => option.value).join();
     if (!same) select.replaceChildren(...words.map(word => new Option(say(word), word)));

@@ -980,6 +980,19 @@ let answered = sameWish(); // the wish that the page shows
 const askWriters = async (run, place) =>
   (await post("writers", {page: `${pageId}-w${run}`, ...ofRun(answered), run, place})).json();
 
+const askPair = async (run, layer, head, query, key) =>
+  (
+    await post("neurons", {
+      page: `${pageId}-q${run}`,
+      ...ofRun(answered),
+      run,
+      layer,
+      head,
+      query,
+      key,
+    })
+  ).json();
+
 const known = new Set();
 
 async function askKinds(model) {
@@ -1095,7 +1108,7 @@ addEventListener("change", () => {
 });
 addEventListener("popstate", follow);
 let wasDark = isDark();
-minitx.onAsk(askWriters);
+minitx.onAsk(askWriters, askPair);
 askKinds(start.model);
 Object.assign(shown, {runs: JSON.parse(document.getElementById("data").textContent).runs});
 drawChanges();

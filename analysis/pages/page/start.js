@@ -17,8 +17,9 @@ window.minitx = {
   looked,
   viewed,
   placed,
-  onAsk: ask => {
+  onAsk: (ask, askPair) => {
     askWriters = ask;
+    askNeurons = askPair;
     update();
   },
   onchange: listener => listeners.push(listener),

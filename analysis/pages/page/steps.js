@@ -1,7 +1,7 @@
 // What the overview says of each box, with numbers of this text. The example is the chosen query i,
 // else the one whose largest weight is largest; j is its strongest key, n the number of its token.
 
-const two = x => minus(x.toFixed(2));
+const two = x => minus(x.toFixed(2).replace(/^-(0.00)$/, "$1"));
 const query = i => `“${labels.query[i]}” (${i})`;
 const key = j => `“${labels.key[j]}” (${j})`;
 const token = n => `“${made.labels[n]}” (${n})`;

@@ -12,6 +12,7 @@ const hasWriters = () =>
   );
 const THERE = {
   profile: () => hasOffsets || Boolean(data.picture),
+  neurons: hasNeurons,
   picture: () => Boolean(data.picture),
   guesses: () => Boolean(made.guesses || made.classes),
   lens: () => Boolean(made.lens),
@@ -294,6 +295,16 @@ const VIEWS = {
     pick: d => ("t" in d ? {token: tokenOf(d.t), side: "query"} : {head: d.head}),
     choices: {way: say("How it is measured"), chance: say("Of which weights")},
     hint: pushHint,
+  },
+  neurons: {
+    title: () => say`${nameOf(state.head)}: a query times a key, element by element`,
+    draw: neurons,
+    depends: [...CHOICE, "partner"],
+    hasText: true,
+    hint: () =>
+      say(
+        "A score is a sum: of each element of the query times the same one of the key. The largest come first; right of the line they raise the weight, left of it they lower it.",
+      ),
   },
   overview: {
     title: () => say("The whole pass, step by step"),

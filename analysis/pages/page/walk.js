@@ -7,7 +7,12 @@ const WALK = [
   {title: say("embedding"), says: lookedUpAs, lights: () => "tokens"},
   {title: say("position"), says: placedAt, lights: () => (hasTable() ? "stream" : "profile")},
   {title: say("query and key of a head"), says: asks, lights: () => "joint"},
-  {title: say("their product"), says: STEPS.scores, lights: () => "overview", step: "scores"},
+  {
+    title: say("their product"),
+    says: STEPS.scores,
+    lights: () => (isThere("neurons") ? "neurons" : "overview"),
+    step: "scores",
+  },
   {title: say("softmax"), says: STEPS.softmax, lights: () => "matrix"},
   {title: say("mixture"), says: STEPS.mix, lights: () => "values"},
   {
@@ -36,7 +41,8 @@ const walkBox = byId("walk"),
     walkBox.querySelector(`.${name}`),
   );
 const stepsOfWalk = () => WALK.filter(({isThere}) => !isThere || isThere());
-let stepShown = 0; // whose view is lit
+let stepShown = 0,
+  litShown; // whose view is lit, and the view
 
 function lookedUpAs(of, sizes) {
   const {embed} = made.rows;
@@ -115,8 +121,8 @@ function writeWalk() {
   backward.disabled = state.walk === 1;
   onward.hidden = state.walk === steps.length;
   if (focused?.disabled || focused?.hidden) (onward.hidden ? ending : onward).focus();
-  if (state.walk !== stepShown) later(() => scrollToStep(lit));
-  stepShown = state.walk;
+  if (state.walk !== stepShown || lit !== litShown) later(() => scrollToStep(lit));
+  [stepShown, litShown] = [state.walk, lit];
 }
 
 // what is the same is not read aloud again
