@@ -54,10 +54,14 @@ CONTRAST = (
     "away from (95 % {low:+.3f} to {high:+.3f}; the largest null: {null:+.3f})"
 )
 OTHERWISE = (
-    "the vector reads the last token of each text; where texts differ elsewhere, --token mean "
-    "reads all of them; --layer takes another layer, --scale a longer vector"
+    "more texts narrow the interval, which has to be above the largest null; the vector reads the "
+    "last token of each text: where texts differ elsewhere, --token mean reads all of them; "
+    "--layer takes another layer, --scale a longer vector"
 )
-TOO_FEW = "undecided: a vector needs six texts of each kind, and two more of each to try it on"
+TOO_FEW = (
+    "undecided: a vector needs six texts of each kind, and two more of each to try it on; dozens "
+    "narrow the interval"
+)
 
 
 def run(arguments):

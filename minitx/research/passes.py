@@ -73,7 +73,10 @@ def encoded(model, texts: Sequence) -> list[Batch]:
 
 def encode(model, text, number):
     """One text as a Batch. Raises ValueError that names its number if it is too long."""
-    batch = as_batch(model, [text] if is_text(text) else text)
+    try:
+        batch = as_batch(model, [text] if is_text(text) else text)
+    except ValueError as error:  # it was the first of one
+        raise ValueError(str(error).replace("text 0 ", f"text {number} ", 1)) from None
     n, longest = batch.tokens.shape[1], model.config.n_ctx
     if n > longest:
         raise ValueError(f"text {number} has {n} tokens; this model reads at most {longest}")

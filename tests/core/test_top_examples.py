@@ -157,6 +157,12 @@ def test_what_does_not_fit_is_said(given, match):
         minitx.top_examples(tiny.load("gpt2-causal"), **given)
 
 
+def test_a_text_that_is_too_long_is_named_by_its_number():
+    texts = ["She was sad.", "He ran.", "the " * 200]
+    with pytest.raises(ValueError, match="text 2 is 200 tokens long; this model reads at most 96"):
+        minitx.top_examples("tiny-stories", texts, ("post", 1), 0)
+
+
 @pytest.mark.parametrize("variant", ["bart-causal", "images/vit-image"])
 def test_models_that_read_no_single_text_are_refused(variant):
     with pytest.raises(ValueError, match="encoder-decoder|reads pictures"):

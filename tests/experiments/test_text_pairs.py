@@ -95,7 +95,7 @@ def test_figures_show_where_the_second_text_begins(model):
     second = joined.encoding(model, pair).second
     how = {"documents": 4, "evaluations": 0, "positions": "kept"}
     figure = analysis.run("mask-positions", model, sentence=pair, **how).figure()
-    assert [lines(axes) for axes in figure.axes[:3]] == 3 * [[second - 0.5]]
+    assert [lines(axes) for axes in figure.axes[1:4]] == 3 * [[second - 0.5]]
     prompt = (pair[0].replace("it", MASK.get(model.tokenizer.folder.name, "it")), pair[1])
     figure = analysis.run("attribute", model, prompt=prompt).figure()
     of_prompt = joined.encoding(model, prompt)

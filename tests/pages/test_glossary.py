@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from planted import HOSTILE, Page, answers, good, plant, write_report
 
-from minitx.analysis.pages import glossary
+from minitx.analysis.pages import glossary, parts
 
 
 def plain(html):
@@ -86,7 +86,8 @@ def test_links_lead_to_entries_once_in_each_section(tmp_path, monkeypatch):
     assert len(seen) == len(set(seen))
     assert {("answers", "#term-null"), ("good", "#term-offset")} <= set(seen)
     for term in entries.values():
-        assert term.name in page.of("glossary") and term.meaning in page.of("glossary")
+        name, meaning = map(parts.typeset, (term.name, term.meaning))
+        assert name in page.of("glossary") and meaning in page.of("glossary")
 
 
 def test_the_page_of_tests_is_parsed_strictly():

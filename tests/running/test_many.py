@@ -72,7 +72,7 @@ def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
     assert lines == again and "left out: alignment needs an encoder-decoder" in said
     for name in NAMES:
         assert type(alone[name]) is type(together[name])
-    assert together["alignment"].left_out and alone["bases"].svg == together["bases"].svg
+    assert together["alignment"].left_out and alone["bases"].figures == together["bases"].figures
 
 
 def test_what_takes_longest_goes_first_of_what_reads_by_itself():
