@@ -172,8 +172,9 @@ def softmax_(x):  # [... S]
         if not is_safe:
             largest = scores.max(-1, keepdims=True)
             largest[np.isneginf(largest)] = 0.0
-            np.subtract(scores, largest, out=scores)
-            total = np.exp(scores, out=e) @ ones
+            scores -= largest
+            with np.errstate(invalid="ignore"):  # what lies behind e may be infinite, too
+                total = np.exp(scores, out=e) @ ones
             total[total == 0] = 1.0
         np.divide(e, total[:, None], out=scores)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx.edits import edits_by_point
-from minitx.points import points
+from minitx.points import points, text_of
 
 from ..machine.language import filled
 from ..measures import decoder_texts, losses, neurons
@@ -145,8 +145,7 @@ class Runs:
         """What is changed, in words."""
         given = ""
         if request.edited:
-            names = [f"{key[0]} {key[1]}" if isinstance(key, tuple) else key for key in self.given]
-            given = filled(GIVEN, points=", ".join(names))
+            given = filled(GIVEN, points=", ".join(map(text_of, self.given)))
         return "; ".join(filter(None, (given, request.changes.says())))
 
     def writers(self, request, name, place):
@@ -175,8 +174,6 @@ class Runs:
         limits = {"layer": cfg.n_layers, "head": cfg.n_heads, "query": T, "key": T}
         for each, n in limits.items():
             validation.whole(each, pair[each], 0, n - 1)
-        if cfg.causal and pair["key"] > pair["query"]:
-            raise ValueError(f"query {pair['query']} does not see key {pair['key']}")
         with blas.one_thread_of_blas():
             return neurons.of_pair(model, tokens.ids, *(pair[each] for each in limits), **options)
 

@@ -13,8 +13,7 @@ from minitx import head_weights
 from ..maths import residual
 from . import inputs
 
-SPLIT = "embed", "_scale", "_out"  # ends of the points that a split of the stream reads
-WORD, POSITION, REST = range(3)
+REST = 2  # of words, positions and the rest
 CLOSE = 1e-3  # of the largest element: parts that miss q or k by more are not exact
 
 

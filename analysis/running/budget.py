@@ -62,8 +62,8 @@ class Cost(NamedTuple):
         return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
 
-# Measured on an encoder of 6 layers and width 384; alignment's is an estimate. What says least is
-# first.
+# Measured on an encoder of 6 layers and width 384 (attribution with 128 tokens); estimates: that of
+# alignment, and how much more many heads take. What says least is first.
 COSTS = {
     "relearn": Cost(2, 2250),
     "circuit": Cost(3, 100, 215, 24, tokens=UNIT, by_head=True),
@@ -210,7 +210,7 @@ def _plan(seconds, names, minutes, n, documents, kind):
 def passes(name):
     """About how many passes an experiment takes by itself."""
     cost = COSTS.get(name, OTHERS)
-    return cost.fixed + cost.documents * cost.each * max(1.0, cost.hidden)
+    return cost.fixed + cost.documents * cost.of_document(UNIT, Kind())
 
 
 def side_by_side(expected, n):

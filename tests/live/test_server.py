@@ -723,7 +723,7 @@ def test_given_edits_are_in_each_changed_run_and_a_change_comes_on_top(runs, nam
     request = own.request({"text": TEXT})
     answer = json.loads(own.answer(request))
     assert [run["name"] for run in answer["runs"]] == ["as is", "changed"]
-    assert answer["live"]["says"] == f"edits given: {given} 1"
+    assert answer["live"]["says"] == f"edits given: {given}.1"
     said = explore.readable(model, TEXT)
     plain, by_hand = (explore.data(model, name, TEXT, said, **x) for x in ({}, {"edits": edits}))
     runs_by_hand = {"name": "as is"} | plain, {"name": "changed"} | by_hand
@@ -735,7 +735,7 @@ def test_given_edits_are_in_each_changed_run_and_a_change_comes_on_top(runs, nam
     assert both[given, 1] is halved and ("attn_out", 0) in both
     assert own.edits(own.request(values).by_chance)[given, 1] is halved
     assert own.edits(own.request(values).as_is) == {}
-    assert own.says(own.request(values)).startswith(f"edits given: {given} 1; ")
+    assert own.says(own.request(values)).startswith(f"edits given: {given}.1; ")
 
 
 def test_a_change_at_the_point_of_a_given_edit_replaces_it_and_a_dial_knows_the_others(bundled):
