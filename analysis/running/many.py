@@ -9,20 +9,20 @@ with this one, however it ends.
 Order: every experiment, one of them, several together, the processes, what runs inside them.
 """
 
+import collections
 import contextlib
 import functools
 import inspect
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import NamedTuple
 
 from minitx import memory, threads
@@ -240,31 +240,58 @@ def _one_by_one(groups, model):
 def _side_by_side(groups, n):
     """{experiment: Done} of each group, as soon as it is done, from n processes.
 
+    Each has a pipe of its own: one that ends while it writes is the end of that pipe alone.
     Raises OSError if one of them is killed.
     """
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
-    theirs, ours = context.Pipe(duplex=False)
-    n = max(1, min(n, len(groups)))  # a plan may leave out all
-    pool = ProcessPoolExecutor(n, context, _begin, (theirs, n_threads))
+    processes = {}  # pipe -> its process
     try:
         with _without_interrupts():
-            results = [pool.submit(_in_process, jobs) for jobs in groups]
-        for result in as_completed(results):  # the first group shares many passes, and takes long
-            yield result.result()
-    except BrokenProcessPool:
+            for _ in range(min(n, len(groups))):  # a plan may leave out all
+                pipe, process = _start(n_threads)
+                processes[pipe] = process
+        yield from _from_each(list(processes), groups)
+    except (EOFError, ConnectionError):
         raise OSError(
             "a process ended before its experiment; repeat the command with --resume to continue"
         ) from None
     finally:
-        ours.close()
-        pool.shutdown()
-        theirs.close()
+        for pipe, process in processes.items():
+            pipe.close()
+            process.join()
+
+
+def _start(n_threads):
+    """A process that runs what comes through a pipe: (this side of the pipe, process)."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, n_threads, _in_process))
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _from_each(pipes, groups):
+    """{experiment: Done} of each group: a process gets its next one when it has done one."""
+    left = collections.deque(groups)
+    for pipe in pipes:
+        pipe.send(left.popleft())
+    while pipes:
+        for pipe in connection.wait(pipes):
+            done = pipe.recv()
+            if left:
+                pipe.send(left.popleft())
+            else:
+                pipes.remove(pipe)
+            if isinstance(done, Exception):
+                raise done
+            yield done
 
 
 @contextlib.contextmanager
 def _without_interrupts():
     """Processes that start here never get Ctrl-C, which this one gets afterwards."""
+    resource_tracker.ensure_running()  # which else is started with them, and lets Ctrl-C through
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -275,12 +302,28 @@ def _without_interrupts():
 # --- inside a process
 
 
-def _begin(pipe, n_threads):
-    """A process begins: with a part of the cores, no lines of progress, and a way to end."""
+def _work(pipe, n_threads, run):
+    """Run each group that comes through a pipe, with a part of the cores, no lines of progress."""
     memory.share_freed_memory()
     shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
-    threading.Thread(target=_end_with_parent, args=[pipe], daemon=True).start()
+    groups = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, groups), daemon=True).start()
+    while True:
+        try:
+            done = run(groups.get())
+        except Exception as error:  # such as a model that cannot be loaded
+            done = error
+        pipe.send(done)
+
+
+def _receive(pipe, groups):
+    """Take groups from a pipe; end this process with its other side, which its parent alone has."""
+    try:
+        while True:
+            groups.put(pipe.recv())
+    finally:
+        os._exit(1)
 
 
 class _Messages(escapes.Terminal):
@@ -288,12 +331,6 @@ class _Messages(escapes.Terminal):
 
     def isatty(self):
         return False
-
-
-def _end_with_parent(pipe):
-    """End this process when the other side of a pipe, which its parent alone has, is closed."""
-    connection.wait([pipe])
-    os._exit(1)
 
 
 def _in_process(jobs):

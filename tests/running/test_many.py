@@ -105,6 +105,15 @@ def _killed(jobs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def test_processes_that_write_what_nobody_reads_end(monkeypatch):
+    """Where all write to one pipe, half a message holds up for ever whoever reads it."""
+    monkeypatch.setattr(many, "_in_process", bytes)
+    done = many._side_by_side([1 << 24] * 3, 2)
+    next(done)
+    done.close()
+    assert not multiprocessing.active_children()
+
+
 def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkeypatch):
     """With OPENBLAS_NUM_THREADS=2 a report of a minute took more than eight on two cores."""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
@@ -136,13 +145,21 @@ def test_whatever_ends_a_report_ends_its_processes(tmp_path, number):
     root = Path(minitx.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, root)))}
     process = subprocess.Popen(
-        [sys.executable, "run.py"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+        [sys.executable, "run.py"],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     started = partial(tmp_path.glob, "started.*")
     until(lambda: len([*started()]) >= 3 and [*(tmp_path / "out").glob("*.json")])
     own = [int(path.suffix[1:]) for path in started()]
     assert all(map(is_alive, own))
-    process.send_signal(number)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     until(lambda: not any(map(is_alive, own)))
     if number == signal.SIGINT:
