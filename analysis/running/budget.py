@@ -37,6 +37,7 @@ class Kind(NamedTuple):
 
     is_masked: bool = True
     n_heads: int = HEADS  # of all layers
+    reads_pictures: bool = False
 
 
 class Cost(NamedTuple):
@@ -110,6 +111,17 @@ COSTS = {
     "predict": Cost(0.5, 15),
     "models": Cost(2.2, 8),
 }
+# Measured on encoders of pictures of 197 tokens, widths 384 and 768; what says least is first.
+OF_PICTURES = {
+    "joint-space": Cost(1.5, 60, 55, 64),
+    "dial": Cost(0.7, 1, 2, 64),
+    "sources": Cost(0.8, 2, 2, 64),
+    "conditions": Cost(1, 60, 22, 64),
+    "remove-positions": Cost(2, 2, 4, 64),
+    "cca": Cost(0.3, 10, 3.5, 64, is_own=True),
+    "profiles": Cost(1.3, 1, 5, 64),
+    "positions": Cost(0.7, 30),
+}
 OF_TABLE = {  # what reads a table of positions
     *("models", "singular-values", "relearn", "reviews", "shift", "remove-positions", "positions"),
     *("norms", "queries-keys", "extraction", "residual", "chain"),
@@ -126,10 +138,11 @@ class Plan(NamedTuple):
     left_out: tuple[str, ...]
     expected: dict[str, float]  # experiment -> seconds on one core
     seconds: float  # of all, side by side
+    reads_pictures: bool = False
 
     def options(self, experiment):
         """What an experiment reads otherwise than by itself."""
-        cost = COSTS.get(experiment.name, OTHERS)
+        cost = costs(self.reads_pictures).get(experiment.name, OTHERS)
         names = {option.name for option in experiment.options}
         options = {}
         if 0 < self.documents < cost.documents and not cost.is_own:
@@ -143,6 +156,11 @@ class Plan(NamedTuple):
     def is_whole(self):
         """Whether every experiment is as without a limit."""
         return not (self.documents or self.tokens or self.left_out)
+
+
+def costs(reads_pictures):
+    """{experiment: Cost} of models of pictures, or of texts."""
+    return OF_PICTURES if reads_pictures else COSTS
 
 
 # --- how it is chosen
@@ -164,12 +182,13 @@ def choose(seconds, names, minutes, n=1, documents=0, tokens=0, kind=None):
         return plan
 
     plan = first_that_fits(names)
-    kept = {name: x for name, x in plan.expected.items() if name not in COSTS}
-    for name in reversed([name for name in COSTS if name in plan.expected]):
+    listed = [name for name in costs(kind.reads_pictures) if name in plan.expected]
+    kept = {name: x for name, x in plan.expected.items() if name not in listed}
+    for name in reversed(listed):
         more = kept | {name: plan.expected[name]}
         if side_by_side(more, n) <= most:
             kept = more
-    left_out = tuple(name for name in COSTS if name in plan.expected and name not in kept)
+    left_out = tuple(name for name in listed if name not in kept)
     return first_that_fits([*kept])._replace(left_out=left_out)
 
 
@@ -198,13 +217,14 @@ def _plan(seconds, names, minutes, n, documents, kind):
     of_unit = seconds[min(seconds)] * min(1.0, UNIT / min(seconds))
     expected = {}
     for name in names:
-        cost = COSTS.get(name, OTHERS)
+        cost = costs(kind.reads_pictures).get(name, OTHERS)
         by_itself = min(cost.documents, most) if most and not cost.is_own else cost.documents
         N = given if given and cost.documents else by_itself
         length = cost.length(T, max(seconds))
         of_documents = N * cost.of_document(length, kind) * np.interp(length, *curve)
         expected[name] = float(cost.seconds + cost.fixed * of_unit + of_documents)
-    return Plan(minutes, most, T, (), expected, side_by_side(expected, n))
+    whole = side_by_side(expected, n)
+    return Plan(minutes, most, T, (), expected, whole, kind.reads_pictures)
 
 
 def passes(name):
@@ -226,21 +246,24 @@ def side_by_side(expected, n):
 def of_model(model, minutes, n, given):
     """The Plan of a report on a model, for which passes are timed; None without a limit.
 
-    given: options for all experiments. A model of pictures has no limit: it has few experiments.
+    given: options for all experiments.
     """
-    if not minutes or model.config.picture is not None or model.missing:
+    if not minutes or model.missing:
         return None
     documents, tokens = (given.get(name, 0) for name in ("documents", "tokens"))
     reader = sides.reader(model)
-    seconds = _of_lengths(reader, lengths(reader.config.n_ctx, tokens), n)
-    names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]
     cfg = reader.config
-    kind = Kind(cfg.task_head == "masked", cfg.n_layers * cfg.n_heads)
+    kind = Kind(cfg.task_head == "masked", cfg.n_layers * cfg.n_heads, cfg.picture is not None)
+    tried = [cfg.n_ctx] if kind.reads_pictures else lengths(cfg.n_ctx, tokens)
+    seconds = _of_lengths(reader, tried, n)
+    names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]
     return choose(seconds, names, minutes, n, documents, tokens, kind)
 
 
 def _needless(model):
     """Experiments that have nothing to measure in such a model."""
+    if model.config.picture is not None:
+        return registry.EXPERIMENTS.keys() - registry.OF_PICTURES.keys()
     left = {"alignment"} if model.encoder is None else set()
     if sides.reader(model).weights.W_pos is None:
         left |= OF_TABLE
@@ -276,7 +299,9 @@ def _timed(model, T, n):
 
     Of a causal model it is that of a loss: the logits of all tokens can cost as much as all layers.
     """
-    tokens = np.random.default_rng(0).integers(model.config.n_vocab, size=T)
+    rng, cfg = np.random.default_rng(0), model.config
+    of_pictures = cfg.picture is not None
+    tokens = rng.random((T, cfg.n_vocab)) if of_pictures else rng.integers(cfg.n_vocab, size=T)
 
     def seconds(_, clock=time.thread_time):
         begin = clock()
@@ -306,6 +331,8 @@ def _reads(plan):
     if T:
         text = "reads {N} documents of {T} tokens for each experiment that needs no more"
         return filled(text, N=N, T=T)
+    if N and plan.reads_pictures:
+        return filled("reads {N} pictures for each experiment that needs no more", N=N)
     if N:
         return filled("reads {N} documents for each experiment that needs no more", N=N)
     return translated("reads as many documents as each experiment asks for")

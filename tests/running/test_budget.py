@@ -115,9 +115,22 @@ def test_nothing_is_planned_for_what_a_model_does_not_have():
             registry.get(name).run(rotary)
 
 
-def test_pictures_and_no_minutes_have_no_limit(causal):
+def test_no_minutes_are_no_limit_and_a_small_model_needs_none(causal):
     assert budget.of_model(causal, 0, 2, {}) is None
     assert budget.of_model(causal, 10.0, 2, {}).is_whole
+
+
+def test_of_pictures_fewer_are_read_then_experiments_are_left_out(monkeypatch):
+    model = minitx.load(weights.find("tiny-vit"))
+    assert {*budget.OF_PICTURES} == {*registry.OF_PICTURES}
+    assert budget.of_model(model, 10.0, 2, {}).is_whole
+    monkeypatch.setattr(budget, "_timed", lambda model, T, n: 0.3)
+    plan = budget.of_model(model, 10.0, 2, {})
+    assert budget.says(plan).startswith("reads 24 pictures for each") and not plan.left_out
+    of = {name: plan.options(each) for name, each in registry.OF_PICTURES.items()}
+    assert of["dial"] == {"documents": 24} and of["cca"] == of["positions"] == {}  # rows for all
+    monkeypatch.setattr(budget, "_timed", lambda model, T, n: 3.0)
+    assert budget.of_model(model, 10.0, 2, {}).left_out == ("joint-space", "conditions", "cca")
 
 
 def test_a_slow_model_is_timed_at_its_shortest_length_alone(monkeypatch):
