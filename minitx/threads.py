@@ -24,13 +24,13 @@ from .interrupt import kept
 from .mapped import PIECE
 
 
-def blas_functions(extension):
-    """The functions that get and set the number of threads of the OpenBLAS behind an extension.
+def _blas_functions():
+    """The functions that get and set the number of threads of NumPy's OpenBLAS.
 
-    SciPy's wheels bring an OpenBLAS of their own. Without OpenBLAS the functions do nothing.
+    Another BLAS is left alone: they do nothing.
     """
-    # looks into the libraries that this one needs, too; `threadpoolctl` does the same for any BLAS
-    library = ctypes.CDLL(extension.__file__)
+    # threadpoolctl does the same for any BLAS, in a thousand times the time: `spread` calls often
+    library = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # or one that it needs
     for name in (
         "scipy_openblas_{}_num_threads64_",
         "scipy_openblas_{}_num_threads",
@@ -42,9 +42,7 @@ def blas_functions(extension):
     return (lambda: 1), (lambda n: None)
 
 
-count, limit = blas_functions(
-    np.linalg._umath_linalg
-)  # count() -> threads in use; limit(n) changes their number
+count, limit = _blas_functions()  # count() -> threads in use; limit(n) changes their number
 
 
 class Passes:

@@ -140,7 +140,7 @@ def outdated(facts, measured):
 def unoptimised(facts, measured):
     """No BLAS that is known, or measured, to be fast."""
     rate = (measured["one"] or measured["all"] or {}).get("gflops")
-    if facts["blas"] in [name for name, *_ in LIBRARIES] or (rate or 0) > PLAIN:
+    if facts["blas"] in LIBRARIES or (rate or 0) > PLAIN:
         return None
     evidence = filled(" and {rate:.2g} GFLOP/s were measured", rate=rate) if rate else ""
     return filled(
@@ -187,7 +187,7 @@ def idle(facts, measured):
     cores = min(room(facts), facts["physical"] or facts["cores"])
     if (facts["threads"] or cores) >= cores:
         return None
-    others = {name for _, name, *_ in LIBRARIES} - {variable(facts), "OMP_NUM_THREADS"}
+    others = {*LIBRARIES.values()} - {variable(facts), "OMP_NUM_THREADS"}
     names = [name for name in THREADS if name in facts["environment"] and name not in others]
     remedy = "for one alone: unset {names}" if names else "for one alone try {name}={cores}"
     values = {"names": " ".join(names), "name": variable(facts), "cores": cores}
@@ -299,7 +299,7 @@ WARNINGS = (
 
 def variable(facts):
     """The environment variable that sets the threads of this BLAS."""
-    return next((name for blas, name, *_ in LIBRARIES if blas == facts["blas"]), "OMP_NUM_THREADS")
+    return LIBRARIES.get(facts["blas"], "OMP_NUM_THREADS")
 
 
 CASES = {

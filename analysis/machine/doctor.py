@@ -15,10 +15,10 @@ import subprocess
 import sys
 import time
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 import numpy as np
+import threadpoolctl
 
 # What sets the number of threads, the strongest first, and what pins kernels, caches or
 # instructions.
@@ -42,22 +42,16 @@ PINS = (
     "NPY_ENABLE_CPU_FEATURES",
 )
 
-# BLAS | the variable that sets its threads | its functions: number of threads, version, kernels
-LIBRARIES = (
-    (
-        "OpenBLAS",
-        "OPENBLAS_NUM_THREADS",
-        "openblas_get_num_threads",
-        "openblas_get_config",
-        "openblas_get_corename",
-    ),
-    ("MKL", "MKL_NUM_THREADS", "MKL_Get_Max_Threads", "mkl_get_version_string", None),
-    ("BLIS", "BLIS_NUM_THREADS", "bli_thread_get_num_threads", "bli_info_get_version_str", None),
-    ("FlexiBLAS", "OMP_NUM_THREADS", "flexiblas_get_num_threads", None, None),
-    ("Accelerate", "VECLIB_MAXIMUM_THREADS", None, None, None),
-    ("NVPL", "OMP_NUM_THREADS", None, None, None),
-    ("ArmPL", "OMP_NUM_THREADS", None, None, None),
-)
+# BLAS: the variable that sets its threads
+LIBRARIES = {
+    "OpenBLAS": "OPENBLAS_NUM_THREADS",
+    "MKL": "MKL_NUM_THREADS",
+    "BLIS": "BLIS_NUM_THREADS",
+    "FlexiBLAS": "OMP_NUM_THREADS",
+    "Accelerate": "VECLIB_MAXIMUM_THREADS",
+    "NVPL": "OMP_NUM_THREADS",
+    "ArmPL": "OMP_NUM_THREADS",
+}
 
 # numbers that a thread's elementwise work takes at a time
 TILES = tuple(1 << n for n in range(13, 20))
@@ -95,8 +89,7 @@ def describe():
     """
     cpus = own_cores()
     facts = mac(sysctl) if sys.platform == "darwin" else linux(cpus)
-    built = np.show_config("dicts").get("Build Dependencies", {}).get("blas", {})
-    facts |= library(ctypes.CDLL(_numpy_core()), built)
+    facts |= blas()
     facts["cores"] = len(cpus)
     facts["memory"] = _memory()
     facts["simd"] = simd()
@@ -183,53 +176,27 @@ def _limit(group):
     return time_allowed / period
 
 
-def library(handle, built):
-    """Which BLAS answers in NumPy's own library: blas, version, kernels, threads.
+def blas():
+    """NumPy's BLAS in this process, see `library`."""
+    return library(threadpoolctl.threadpool_info(), np.show_config("dicts"))
 
-    handle: ctypes.CDLL of NumPy's core; built: what NumPy says that it was built with, which is
-    believed only where no library answers: some distributions build against an interface and choose
-    the library later.
+
+def library(loaded, built):
+    """Which BLAS NumPy's is: blas, version, kernels, threads.
+
+    loaded: what threadpoolctl finds in this process; SciPy's wheels bring one of their own. built:
+    what NumPy says that it was built with, which is believed only where no library answers: some
+    distributions build against an interface and choose the library later.
     """
-    for name, _, *functions in LIBRARIES:
-        threads, version, kernels = (_function(handle, function) for function in functions)
-        if threads:
-            number = re.search(r"\d+(\.\d+)+", _text(version) if version else "")
-            return {
-                "blas": name,
-                "version": number[0] if number else "",
-                "threads": threads(),
-                "kernels": _text(kernels) if kernels else "",
-            }
-    stated = str(built.get("name", "")) or "unknown"
-    known = next((name for name, *_ in LIBRARIES if name.lower() in stated.lower()), stated)
-    version = str(built.get("version", ""))
-    version = "" if version == "unknown" else version
-    return {"blas": known, "version": version, "kernels": "", "threads": None}
-
-
-def _function(handle, name):
-    """A library's function, whatever the builder put before and behind its name; None if absent."""
-    for before, after in product(("", "scipy_"), ("", "64_", "_64")):
-        function = getattr(handle, before + (name or "?") + after, None)
-        if function:
-            return function
-    return None
-
-
-def _text(function):
-    """What a function says: it returns a text or, as MKL's does, fills a buffer."""
-    if "mkl" not in function.__name__:
-        function.restype = ctypes.c_char_p
-        return function().decode(errors="replace")
-    buffer = ctypes.create_string_buffer(200)
-    function(buffer, len(buffer))
-    return buffer.value.decode(errors="replace")
-
-
-def _numpy_core():
-    """The file of NumPy's compiled core."""
-    names = "numpy._core._multiarray_umath", "numpy.core._multiarray_umath"
-    return next(sys.modules[name].__file__ for name in names if name in sys.modules)
+    own = [each for each in loaded if each["user_api"] == "blas"]
+    own.sort(key=lambda each: "/scipy" in each["filepath"].rpartition("site-packages")[2])
+    stated = built.get("Build Dependencies", {}).get("blas", {})
+    known = own[0] if own else {"internal_api": stated.get("name") or "unknown"} | stated
+    name = known["internal_api"]
+    number = re.match(r"\d+(\.\d+)+", known.get("version") or "")
+    name = next((each for each in LIBRARIES if each.lower() in name.lower()), name)
+    facts = {"blas": name, "version": number[0] if number else ""}
+    return facts | {"kernels": known.get("architecture", ""), "threads": known.get("num_threads")}
 
 
 def simd():

@@ -3,9 +3,17 @@
 import os
 from contextlib import contextmanager
 
-import numpy as np
+import threadpoolctl
 
-from minitx import threads
+
+def limit(n):
+    """Products take n threads, NumPy's and SciPy's, whose wheels have a BLAS each.
+
+    As a context it ends with the numbers that were before.
+    """
+    import scipy.linalg  # noqa: F401  (a BLAS that comes later is not limited)
+
+    return threadpoolctl.threadpool_limits(n, user_api="blas")
 
 
 @contextmanager
@@ -13,20 +21,10 @@ def one_thread_of_blas():
     """One thread for each product, as for the commands, unless the user chose a number.
 
     Documents run side by side; threads inside one small product would only wait for each other:
-    on two busy cores `rotation` took a minute instead of three seconds. SciPy's wheels have an
-    OpenBLAS of their own.
+    on two busy cores `rotation` took a minute instead of three seconds.
     """
     if os.environ.get("OPENBLAS_NUM_THREADS", "1") != "1":  # Dask sets 1, too late for NumPy
         yield
         return
-    from scipy.linalg import _fblas
-
-    pairs = [threads.blas_functions(x) for x in (np.linalg._umath_linalg, _fblas)]
-    before = [count() for count, _ in pairs]
-    try:
-        for _, limit in pairs:
-            limit(1)
+    with limit(1):
         yield
-    finally:
-        for (_, limit), n in zip(pairs, before):
-            limit(n)

@@ -305,7 +305,7 @@ def _without_interrupts():
 def _work(pipe, n_threads, run):
     """Run each group that comes through a pipe, with a part of the cores, no lines of progress."""
     memory.share_freed_memory()
-    shipping.limit_threads(n_threads)
+    blas.limit(n_threads)
     sys.stderr = _Messages(sys.stderr)
     groups = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, groups), daemon=True).start()

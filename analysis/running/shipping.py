@@ -8,7 +8,6 @@ the connections of a cluster that the user chose, and are never written to or re
 Order: what both sides name alike, the sender's side, the worker's.
 """
 
-import ctypes
 import hashlib
 import io
 import os
@@ -29,7 +28,7 @@ from minitx.text import Tokenizer
 
 from ..contract.registry import NotApplicable
 from ..machine import doctor
-from . import settings
+from . import blas, settings
 
 PACKAGES = "minitx", "python", "numpy", "scipy"  # whose versions may change numbers
 
@@ -74,8 +73,8 @@ def computing():
     """What the last digits of numbers depend on beside their inputs, of this process."""
     versions = settings.versions()
     stated = {name: versions.get(name, "none") for name in PACKAGES}
-    blas = doctor.library(ctypes.CDLL(np.linalg._umath_linalg.__file__), {})
-    stated["BLAS"] = f"{blas['blas']} {blas['version']} {blas['kernels']}".strip()
+    own = doctor.blas()
+    stated["BLAS"] = f"{own['blas']} {own['version']} {own['kernels']}".strip()
     stated["instructions"] = " ".join(doctor.simd())
     return stated
 
@@ -281,7 +280,8 @@ def measured(package, numbered, address=None):
         reason = str(error)
     if measure is None:
         raise Refused(address, reason)
-    limit_threads(package.n_threads)
+    if threads.count() != package.n_threads:
+        blas.limit(package.n_threads)
     begin = time.monotonic()
     results = []
     for index, document in numbered:
@@ -316,13 +316,3 @@ def _keep_freed_memory():
     """Leave freed memory to minitx/memory.py: Dask has it given back, which took 28 % of a pass."""
     if os.environ.get("MALLOC_TRIM_THRESHOLD_") == OF_DASK:  # nobody's choice
         del os.environ["MALLOC_TRIM_THRESHOLD_"]
-
-
-def limit_threads(n):
-    """Products take n threads, as in the process that sent them; SciPy's too."""
-    from scipy.linalg import _fblas
-
-    for extension in (np.linalg._umath_linalg, _fblas):
-        count, limit = threads.blas_functions(extension)
-        if count() != n:
-            limit(n)

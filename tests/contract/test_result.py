@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from scipy.linalg import _fblas
+from threadpoolctl import threadpool_info
 
 import minitx
-from minitx import analysis, threads, weights
+from minitx import analysis, weights
 from minitx.analysis import commands
 from minitx.analysis.contract import registry, results, wording
 from minitx.analysis.drawing import draw
-from minitx.analysis.running import single
+from minitx.analysis.running import blas, single
 from minitx.text import Wrapped
 
 ROOT = Path(__file__).parents[2]
@@ -215,9 +215,14 @@ def test_importing_analysis_is_light():
 # --- threads
 
 
+def threads_of_blas():
+    """How many each BLAS has."""
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
 def threads_seen(model, run=None, *, seed: int = 0):
     """Threads of NumPy's and of SciPy's BLAS while an experiment runs."""
-    return {"threads": [threads.count(), threads.blas_functions(_fblas)[0]()]}
+    return {"threads": threads_of_blas()}
 
 
 def empty_figure(arrays):
@@ -230,15 +235,10 @@ def empty_figure(arrays):
 @pytest.fixture
 def two_threads(monkeypatch):
     """An experiment that counts threads, where both have two."""
-    pairs = [threads.blas_functions(x) for x in (np.linalg._umath_linalg, _fblas)]
-    before = [count() for count, _ in pairs]
-    for _, limit in pairs:
-        limit(2)
     counting = registry.Experiment(threads_seen, "How many?", draw=empty_figure)
     monkeypatch.setitem(registry.EXPERIMENTS, "threads-seen", counting)
-    yield lambda: [count() for count, _ in pairs]
-    for (_, limit), n in zip(pairs, before):
-        limit(n)
+    with blas.limit(2):
+        yield threads_of_blas
 
 
 def test_products_have_one_thread_while_an_experiment_runs(two_threads, bundled, monkeypatch):

@@ -180,60 +180,45 @@ def test_what_a_container_allows(tmp_path, group, limits, cores):
     assert doctor.quota(tmp_path) == cores
 
 
-def loaded(before="", after="", **functions):
-    """A library that answers under these names, as ctypes would show it."""
-    named = {f"{before}{name}{after}": function for name, function in functions.items()}
-    return SimpleNamespace(**named)
+def loaded(name, folder="numpy.libs", **more):
+    """A BLAS as threadpoolctl finds it."""
+    file = f"/env/lib/python3.12/site-packages/{folder}/lib{name}.so"
+    return {"user_api": "blas", "internal_api": name, "filepath": file, **more}
 
 
-@pytest.mark.parametrize("before, after", [("scipy_", "64_"), ("", ""), ("", "64_"), ("", "_64")])
-def test_openblas_says_what_it_is_whoever_built_it(before, after):
-    library = loaded(
-        before,
-        after,
-        openblas_get_num_threads=lambda: 6,
-        openblas_get_corename=lambda: b"NEOVERSEN1",
-        openblas_get_config=lambda: b"OpenBLAS 0.3.29.dev DYNAMIC_ARCH NEOVERSEN1 MAX_THREADS=64",
-    )
+def test_numpys_own_blas_is_told_from_scipys_and_from_other_libraries():
+    others = [{"user_api": "openmp"}, loaded("openblas", "scipy.libs", version="0.3.30")]
+    own = loaded("openblas", version="0.3.29.dev", num_threads=6, architecture="neoversen1")
     # conda and Debian choose the library after NumPy was built
-    built = {"name": "blas", "version": "3.9.0"}
-    assert doctor.library(library, built) == {
-        "blas": "OpenBLAS",
-        "version": "0.3.29",
-        "threads": 6,
-        "kernels": "NEOVERSEN1",
-    }
+    library = doctor.library([*others, own], built("blas", "3.9.0"))
+    assert (library["blas"], library["version"]) == ("OpenBLAS", "0.3.29")
+    assert (library["kernels"], library["threads"]) == ("neoversen1", 6)
 
 
-def test_mkl_fills_a_buffer_and_keeps_its_kernels_to_itself():
-    def mkl_get_version_string(buffer, size):
-        buffer.value = (
-            b"Intel(R) oneAPI Math Kernel Library Version 2026.2-Product Build 20260915 "
-            b"for Intel(R) 64  "
-        )
-        assert size == len(buffer)
+def test_mkl_keeps_its_kernels_to_itself():
+    own = loaded("mkl", "../..", version="2026.2-Product", num_threads=4)
+    library = doctor.library([own], {})
+    assert (library["blas"], library["version"]) == ("MKL", "2026.2")
+    assert (library["kernels"], library["threads"]) == ("", 4)
 
-    library = loaded(MKL_Get_Max_Threads=lambda: 4, mkl_get_version_string=mkl_get_version_string)
-    assert doctor.library(library, {}) == {
-        "blas": "MKL",
-        "version": "2026.2",
-        "threads": 4,
-        "kernels": "",
-    }
+
+def built(name="", version="", **more):
+    """What NumPy says that it was built with."""
+    return {"Build Dependencies": {"blas": {"name": name, "version": version, **more}}}
 
 
 @pytest.mark.parametrize(
-    "built, blas, version",
+    "stated, blas, version",
     [
-        ({"name": "accelerate", "version": "unknown", "found": True}, "Accelerate", ""),
-        ({"name": "mkl-dynamic-ilp64-tbb", "version": "2024.2"}, "MKL", "2024.2"),
-        ({"name": "blas", "version": "3.12.0"}, "blas", "3.12.0"),
-        ({"name": "none", "found": False}, "none", ""),
+        (built("accelerate", "unknown", found=True), "Accelerate", ""),
+        (built("mkl-dynamic-ilp64-tbb", "2024.2"), "MKL", "2024.2"),
+        (built("blas", "3.12.0"), "blas", "3.12.0"),
+        (built("none", found=False), "none", ""),
         ({}, "unknown", ""),
     ],
 )
-def test_a_library_that_does_not_answer_is_what_numpy_was_built_with(built, blas, version):
-    assert doctor.library(loaded(), built) == {
+def test_a_library_that_does_not_answer_is_what_numpy_was_built_with(stated, blas, version):
+    assert doctor.library([], stated) == {
         "blas": blas,
         "version": version,
         "threads": None,
