@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from minitx import circuits
-from minitx.circuits.measure import places, token_id, with_places
+from minitx.circuits.measure import mask_id, places, token_id, with_places
 from minitx.circuits.texts import read_texts
 from minitx.heads import is_pooled, of_classes
 
@@ -31,6 +31,7 @@ COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
 SHOWN = 14  # components, and heads by place
 LONG = 40  # places that are drawn
+BEGUN = 24  # tokens of the sample, where no text is given
 Position = Annotated[
     int,
     options.AtLeast(-1),
@@ -52,7 +53,7 @@ def attribute(
     """What each head, layer and place adds to a logit, or to a difference of two.
 
     prompt: a text; of a masked model with its mask, of an encoder-decoder source=>said ("": random
-    words that occur twice)
+    words that occur twice, or where the model does not guess which comes, the sample's beginning)
     target: the token whose logit is decomposed, verbatim, spaces included, or the label of a class
         ("": the most likely one)
     other: the token, or class, whose logit is subtracted ("": none)
@@ -136,8 +137,29 @@ def _asked(model, prompt, target, other, seed):
     if of_classes(model.config.task_head):
         return corpus.SENTENCE, None, None, None
     asked = questions.repeats(model, 1, seed)
-    prefix = None if asked.prefix is None else asked.prefix[0]
-    return asked.clean[0], prefix, *asked.answers[0]
+    text, answers = asked.clean[0], asked.answers[0]
+    if model.encoder is not None:
+        return text, asked.prefix[0], *answers
+    return (
+        (text, None, *answers)
+        if _guesses(model, text, answers[0])
+        else (_begun(model), *3 * [None])
+    )
+
+
+def _guesses(model, text, answer):
+    """Whether a token is the likeliest where a text asks for one."""
+    inputs = read_texts(model, text)
+    y = inputs.run(model, "logits")["logits"]
+    return int(y[0, places(model, inputs)[0]].argmax()) == answer
+
+
+def _begun(model):
+    """The first tokens of the sample [BEGUN]; of a masked model with the middle one hidden."""
+    ids = np.array(corpus.documents(model, "sample", 1, min(BEGUN, model.config.n_ctx)).first()[0])
+    if not model.config.causal:
+        ids[len(ids) // 2] = mask_id(model.tokenizer)
+    return ids
 
 
 def _second(model, text):

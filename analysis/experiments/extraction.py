@@ -196,9 +196,14 @@ def highest(r):
     return [first + r[name][0, first:].argmax() for name in "xqk"]
 
 
-def heights(r):
-    """The contrasts there."""
-    return [waves.contrast(r[name], f)[0] for name, f in zip("xqk", highest(r))]
+def heights(r, end=""):
+    """The contrasts there, with positions, or of the curves of this `end`."""
+    return [waves.contrast(r[name + end], f)[0] for name, f in zip("xqk", highest(r))]
+
+
+def of_words(r):
+    """The contrasts that the words alone have there."""
+    return heights(r, "_text")
 
 
 def _correlations(key, layer=0):
@@ -430,7 +435,8 @@ register(
         *_moves("k"),
         "; 1 is no peak. Away from slow drift, of {spectra.DRIFT} cycles or less, the highest "
         "amplitudes of X, Q and K in layer 0 are at {highest[0]}, {highest[1]} and {highest[2]} "
-        "cycles: {heights[0]:.2f}, {heights[1]:.2f} and {heights[2]:.2f} times the median.",
+        "cycles: {heights[0]:.2f}, {heights[1]:.2f} and {heights[2]:.2f} times the median, and "
+        "{of_words[0]:.2f}, {of_words[1]:.2f} and {of_words[2]:.2f} there without positions.",
         When(
             "followed.size != 1",
             [

@@ -36,7 +36,7 @@ def notch(
     text: options.Text = "sample",
     documents: options.Documents = 12,
     tokens: options.Tokens = 0,
-    losses: Annotated[int, options.AtLeast(0)] = 2,
+    losses: Annotated[int, options.AtLeast(0)] = 4,
 ):
     """Which heads lose their direction, and how the loss changes, without a band of the waves.
 

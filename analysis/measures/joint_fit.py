@@ -161,6 +161,8 @@ def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVE
     result = moves | planes
     result["kept"] = best["own"] == 0  # candidate 0 changes nothing
     result["density"] = near["density"]
+    # queries, and what is fitted to them: a move and a scale of each head
+    result |= {"n_rows": near["queries"][0], "n_features": model.config.d_head + 1}
     return result | correlations(curves, best) | measures(near)
 
 

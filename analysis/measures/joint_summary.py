@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..contract.numbers import declared
-from ..contract.rules import Asks, Share
+from ..contract.rules import Asks, Enough, Share
 from ..machine.language import filled, label, translated
 from ..maths import joint
 from . import joint_fit
@@ -115,7 +115,7 @@ answer = Asks(
     "heads whose most attended keys are closer to their queries after moving and scaling",
     value=[of_heads("closer"), " of {c.size}"],
     chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
-    rule=Share("closer", enough=MAJORITY),
+    rule=Enough(Share("closer", enough=MAJORITY)),
 )
 of_one_text = replace(
     answer,

@@ -84,7 +84,7 @@ def _by_table(model, run, asked):
     names = [*maths.names(bands), "all waves"]
     result |= {"limits": np.array(limits), "bands": np.array(names)}
     result |= {name: sums[name] / N for name in ("still", "attention", "energy")}
-    return result | _loss_results(sums, layers)
+    return result | _loss_results(sums, layers, n_losses)
 
 
 def _attention(model, readings, limits, places):
@@ -164,7 +164,7 @@ def _turned(model, run, asked):
     result["bands"] = np.array([*maths.period_names(limits[:-1]), "all waves"])
     result |= {name: sums[name] / N for name in ("still", "attention")}
     result["energy"] = np.array([_energies(turn, limits, document_set.T) for turn in turns])
-    return result | _loss_results(sums, layers)
+    return result | _loss_results(sums, layers, n_losses)
 
 
 def _energies(frequencies, limits, n):
@@ -296,13 +296,13 @@ def _mean(x, empty):
     return x.mean() if len(x) else empty
 
 
-def _loss_results(sums, layers):
+def _loss_results(sums, layers, n_losses):
     """The loss, and by how much it rises in each of WAYS: [l K] each."""
     if "losses" not in sums:
         return {}
     rise = sums["losses"][:, 1:] - sums["losses"][:, :1]
     result = {f"rise_{way}": rise[:, i] for i, way in enumerate(WAYS)}
-    result["loss"] = sums["losses"][0, 0, 0]
+    result |= {"loss": sums["losses"][0, 0, 0], "loss_documents": n_losses}
     of_bands = rise[:, 0, :-1]
     layer, band = np.unravel_index(of_bands.argmax(), of_bands.shape)
     result["rise"], result["rise_null"] = rise[layer, 0, band], rise[layer, 1, band]

@@ -12,6 +12,8 @@ import sys
 import time
 from html import escape
 
+import numpy as np
+
 from minitx import weights
 
 from ..contract import registry, results
@@ -213,10 +215,17 @@ def several(runs, fields):
         wanted = fields.get(experiment.name, "").split()
         if wanted and not isinstance(outcome, single.Failure) and {*wanted} <= {*outcome.result}:
             first, *others = (float(outcome.result[name]) for name in wanted)
-            names.setdefault(f"{first - sum(others):.2f}", []).append(experiment.name)
-    text = "; ".join(f"{value} ({', '.join(names[value])})" for value in sorted(names))
+            key = f"{first - sum(others):.2f}", _texts_read(outcome.result)
+            names.setdefault(key, []).append(experiment.name)
+    text = "; ".join(f"{value} ({', '.join(names[value, n])}: {n})" for value, n in sorted(names))
     why = "They differ: each reads as many documents, and hides those tokens, that it needs."
-    return f"{text}. {translated(why)}" if len(names) > 1 else text
+    return f"{text}. {translated(why)}" if len({value for value, _ in names}) > 1 else text
+
+
+def _texts_read(result):
+    """How many documents a loss is of, in words; of several groups the last."""
+    n = result.get("loss_documents", result.get("documents"))
+    return translated("one sentence") if n is None else count(int(np.ravel(n)[-1]), "document")
 
 
 def facts(model):

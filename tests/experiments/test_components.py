@@ -242,6 +242,22 @@ def test_a_decoders_logit_by_what_it_reads_of_the_source():
     assert "cross_heads" not in single
 
 
+@pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-roberta"])
+def test_a_model_that_knows_no_repeated_words_is_asked_of_prose(name):
+    model = minitx.load(name)
+    r = analysis.run("attribute", model).arrays
+    pieces = "".join(map(str, r["heads_pieces"]))
+    assert "gentleman called to see you" in pieces.replace("\N{OPEN BOX}", " ") and "other" not in r
+    assert model.config.causal or str(r["heads_pieces"][12]) == "<mask>"
+
+
+def test_a_model_that_knows_repeated_words_is_asked_of_them():
+    r = analysis.run("attribute", "tiny-induction").arrays
+    pieces = r["heads_pieces"].tolist()
+    assert pieces[-4:] == pieces[:4] and r["logit"] > 10
+    assert str(r["target"]) == pieces[4]
+
+
 def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
     given = {"n_pairs": 4, "steps": 1, "random": 12}
     whole = circuit.circuit(induction, **given)

@@ -508,5 +508,20 @@ def test_what_is_said_follows_from_the_numbers(bert, noted):
 def test_closer_in_the_plane_alone_is_no_answer():
     """Of random weights, 6 layers of 12 heads: queries and keys lie apart until they are moved."""
     result = {"closer": 0.29, "closer_null": 0.67, "closer_plane": 0.76, "closer_plane_null": 0.64}
-    result = {name: np.array(value) for name, value in result.items()} | {"c": np.ones((6, 12))}
+    result |= {"c": np.ones((6, 12)), "n_rows": 1000, "n_features": 65}
+    result = {name: np.array(value) for name, value in result.items()}
     assert joint_summary.answer(result).verdict == "undecided"
+
+
+def test_where_rows_are_too_few_it_is_said_how_many_would_do(causal):
+    d = causal.config.d_head
+    r = space(causal, sentence="He went out of the room.")
+    T = r["pattern"].shape[-1]
+    assert (r["n_rows"], r["n_features"]) == (T - 1, d + 1)  # the first query sees one key
+    few = {"closer": 0.1, "closer_null": 0.3, "c": np.ones((2, 5)), "n_rows": 20, "n_features": 9}
+    answer = joint_summary.answer({name: np.array(x) for name, x in few.items()})
+    assert answer.verdict == "undecided"
+    assert answer.value == "1 of 10; 20 rows for 9 features, 90 would do"
+    enough = few | {"n_rows": 90}
+    answer = joint_summary.answer({name: np.array(x) for name, x in enough.items()})
+    assert (answer.verdict, answer.value) == ("no", "1 of 10")

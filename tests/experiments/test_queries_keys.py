@@ -397,6 +397,14 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     assert "are at 5, 94 and 100 cycles: 1.38, 2.38 and 2.11 times the median" in text
 
 
+def test_where_amplitudes_are_highest_words_and_positions_are_told_apart(bundled):
+    r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=4).items()}
+    peaks = [5 + r[x][0, 5:].argmax() for x in "xqk"]  # away from drifts of 4 cycles or less
+    words = [maths.contrast(r[f"{x}_text"], f)[0] for x, f in zip("xqk", peaks)]
+    text = "times the median, and {:.2f}, {:.2f} and {:.2f} there without positions.".format(*words)
+    assert text in registry.get("extraction").says(r)
+
+
 def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(bundled):
     r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=4).items()}
     with drawing.style():

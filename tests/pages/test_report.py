@@ -161,16 +161,18 @@ def test_losses_of_the_unchanged_model_stand_together_and_say_why_they_differ():
     def run(name, **result):
         return SimpleNamespace(name=name), SimpleNamespace(result=result), 0
 
-    runs = [
-        run("shift", loss=2.377, change_zero=4.1),
-        run("notch", loss=1.5616),
-        run("cca", loss=9),
-    ]
-    runs += [run("dial", loss=1.5598), run("remove-positions", loss=2.5, loss_zero=6.0)]
+    runs = [run("shift", loss=2.377, change_zero=4.1, documents=1)]
+    runs += [run("notch", loss=1.5616, loss_documents=4, documents=12), run("cca", loss=9)]
+    runs += [run("dial", loss=1.5598, loss_documents=4), run("predict", loss=1.56)]
+    runs += [run("remove-positions", loss=2.5, loss_zero=6.0, documents=20)]
+    runs += [run("probe", loss_on=2.5, loss_off=6.0, documents=np.array([36, 12, 12]))]
     text = report.several(runs, report.UNCHANGED)
-    assert text.startswith("1.56 (notch, dial); 2.38 (shift); 2.50 (remove-positions). They differ")
-    assert report.several(runs, report.AT_ZERO).startswith("3.50 (remove-positions); 4.10 (shift)")
-    assert report.several(runs[1:2], report.UNCHANGED) == "1.56 (notch)"
+    same = "1.56 (notch, dial: 4 documents); 1.56 (predict: one sentence)"
+    others = "2.50 (probe: 12 documents); 2.50 (remove-positions: 20 documents)"
+    assert text.startswith(f"{same}; 2.38 (shift: 1 document); {others}. They differ")
+    at_zero = others.replace("2.50", "3.50")
+    assert report.several(runs, report.AT_ZERO).startswith(f"{at_zero}; 4.10 (shift: 1 document)")
+    assert report.several(runs[1:2], report.UNCHANGED) == "1.56 (notch: 4 documents)"
     assert report.several(runs[2:3], report.UNCHANGED) == ""
     left_out = single.Failure("no head", left_out=True)
     assert report.several([(runs[0][0], left_out, 0)], report.UNCHANGED) == ""
