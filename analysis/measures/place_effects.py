@@ -43,9 +43,11 @@ def attention(model, documents, run, what):
 
 def _look(model, T, _, document):
     """Attention to near offsets [L H R], and the mean distance to what is looked at [L H]."""
-    profile = yield heads.profiles_read(model, document, reach=T - 1)
-    near = profiles.mean_attention(profile, T)[..., T - 1 - profiles.REACH : T + profiles.REACH]
-    return {"near": near, "distance": profile @ abs(profiles.offsets(T - 1)) / T}
+    reach = max(T - 1, profiles.REACH)
+    profile = yield heads.profiles_read(model, document, reach=reach)
+    near = np.abs(profiles.offsets(reach)) <= profiles.REACH
+    distance = profile @ abs(profiles.offsets(reach)) / T
+    return {"near": profiles.mean_attention(profile, T)[..., near], "distance": distance}
 
 
 def _sharpest(near):

@@ -63,8 +63,9 @@ class Cost(NamedTuple):
         return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
 
-# Measured on an encoder of 6 layers and width 384 (attribution with 128 tokens); estimates: that of
-# alignment, and how much more many heads take. What says least is first.
+# Measured on an encoder of 6 layers and width 384 (attribution with 128 tokens), or on BERT-base's
+# shape where it takes half or twice as many passes; estimates: that of alignment, and how much more
+# many heads take. What says least is first.
 COSTS = {
     "relearn": Cost(2, 2250),
     "circuit": Cost(3, 100, 215, 24, tokens=UNIT, by_head=True),
@@ -85,19 +86,19 @@ COSTS = {
     "joint-space": Cost(1.5, 20),
     "probe": Cost(1, 160, 15, 60, is_own=True),
     "remove-positions": Cost(2, 4, 9, 20, hidden=5),
-    "rotation": Cost(2, 360, 2, 1),
+    "rotation": Cost(2, 440, 2, 1),
     "profiles": Cost(1.3, 5, 3, 100, is_own=True),
     "conditions": Cost(1, 2, 8, 8),
     "sources": Cost(0.8, 10, 6, 16),
     "components": Cost(1, 28, 5, 16),
-    "extraction": Cost(0.6, 5, 7, 16),
-    "positions": Cost(0.7, 84, 8, 16, is_own=True),
-    "queries-keys": Cost(1, 100),
-    "kernel": Cost(1.4, 9, 2, 20),
+    "extraction": Cost(0.6, 5, 4, 16),
+    "positions": Cost(0.7, 20, 6, 16, is_own=True),
+    "queries-keys": Cost(1, 200),
+    "kernel": Cost(1.4, 9, 6, 20),
     "lags": Cost(1.2, 28, 3, 20),
     "residual": Cost(0.5, 1, 4, 8),
     "chain": Cost(0.7, 1, 3, 8),
-    "bases": Cost(0.4, 19, 1, 16),
+    "bases": Cost(0.4, 50, 1, 16),
     "cca": Cost(0.3, 30, 3, 20, is_own=True),
     "norms": Cost(0.4, 50, 1, 60, is_own=True),
     "mixing": Cost(0.4, 5, 5, 8),
@@ -233,10 +234,16 @@ def passes(name):
     return cost.fixed + cost.documents * cost.of_document(UNIT, Kind())
 
 
+def shares_passes(name):
+    """Whether an experiment is to share its passes: it can, and reads several documents."""
+    is_of_many = name not in COSTS or COSTS[name].documents > 1
+    return registry.get(name).shares_passes and is_of_many
+
+
 def side_by_side(expected, n):
     """Seconds of all on n cores; those that share passes are on half of the cores."""
     whole = sum(expected.values())
-    shared = sum(x for name, x in expected.items() if registry.get(name).shares_passes)
+    shared = sum(x for name, x in expected.items() if shares_passes(name))
     return max(whole / n, shared / max(1, n // 2))
 
 

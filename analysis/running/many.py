@@ -104,11 +104,9 @@ def _left_out(plan):
 
 
 def _left(plan, took, passed):
-    """', about 4 min left' where there is a plan; took: {experiment: seconds} of those done."""
-    if plan is None:
-        return ""
-    left = progress.duration(budget.time_left(plan, took, passed))
-    return filled(", about {time} left", time=left)
+    """', about 4 min left' while a plan lasts; took: {experiment: seconds} of those done."""
+    left = budget.time_left(plan, took, passed) if plan else 0.0
+    return filled(", about {time} left", time=progress.duration(left)) if left else ""
 
 
 def function_of(experiment):
@@ -119,7 +117,7 @@ def function_of(experiment):
 def _rank(job):
     """Where a job stands: what reads no documents or pairs first, what shares passes last."""
     experiment = registry.get(job.experiment)
-    if experiment.shares_passes:
+    if budget.shares_passes(job.experiment):
         return SHARING
     names = {option.name for option in experiment.options}
     return READING if names & COUNTED else QUICK

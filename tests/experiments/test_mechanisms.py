@@ -17,6 +17,7 @@ from minitx.analysis.measures import (
     place_effects,
     position_edits,
 )
+from minitx.analysis.running.stream import UNSAVED
 from minitx.analysis.texts import corpus
 
 MECHANISMS = {
@@ -182,3 +183,10 @@ def test_several_models_on_the_command_line(tmp_path, capsys):
     assert "name models in one way" in capsys.readouterr().err
     assert commands.run_command(given) == 0
     assert "tiny-roberta (learned; reads both sides)" in capsys.readouterr().out
+
+
+def test_a_short_document_has_no_attention_beyond_its_ends(bundled):
+    """Fewer tokens than the offsets that are looked at, as a history of short inputs has."""
+    documents = corpus.documents(bundled, "sample", 4, 8)
+    row = place_effects.attention(bundled, documents, UNSAVED, "")
+    assert 0 < abs(row["sharp_offset"]) < 8 and 0.5 < row["sharp"] <= 1

@@ -65,7 +65,7 @@ def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
     alone, files = produced(tmp_path / "alone", 1)
     said = capsys.readouterr().out
     together, same = produced(tmp_path / "together", 2)
-    order = ["models", "positions", "alignment", "attention", "probe", "bases"]
+    order = ["attention", "models", "positions", "alignment", "probe", "bases"]
     assert [*alone] == order and {*together} == {*order} and files == same and len(files) == 5 * 3
     assert alone["probe"].note.startswith("takes 6 documents") and together["probe"].note
     lines, again = map(without_seconds, (said, capsys.readouterr().out))
@@ -76,12 +76,13 @@ def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
 
 
 def test_what_takes_longest_goes_first_of_what_reads_by_itself():
-    names = "models", "shift", "dial", "norms", "mask-positions", "lags"
+    names = "models", "shift", "dial", "norms", "mask-positions", "rotation", "lags"
     jobs = sorted((many.Job(x, None, MODEL, {}, "", "", False) for x in names), key=many._rank)
     groups = [[job.experiment for job in jobs] for jobs in many._groups(jobs, 2)]
-    assert groups == [["models"], ["dial", "lags"], ["mask-positions"], ["shift"], ["norms"]]
+    assert groups[:4] == [["models"], ["dial", "lags"], ["mask-positions"], ["shift"]]
+    assert groups[4:] == [["rotation"], ["norms"]]  # rotation reads a single document
     alone = [job.experiment for [job, *_] in many._groups(jobs, 1)]
-    assert alone == ["models", "shift", "norms", "mask-positions", "dial"]
+    assert alone == ["models", "shift", "norms", "mask-positions", "rotation", "dial"]
 
 
 def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
