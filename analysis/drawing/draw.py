@@ -51,6 +51,7 @@ STYLE = {
 
 _drawing = threading.RLock()
 SVG_DPI = 72  # what matplotlib draws SVG in
+PIXELS = 110  # per inch of what is drawn as pixels in it
 PANEL = 0.15  # of a figure, at least, is the width and height of a panel that is shown alone
 PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line of Japanese may end
 SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -119,7 +120,7 @@ def svg(picture):
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
         lay_out(picture)
-        picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        picture.savefig(buffer, format="svg", dpi=PIXELS, metadata={"Date": None, "Creator": None})
     return settled(printable(buffer.getvalue()))
 
 

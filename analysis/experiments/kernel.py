@@ -24,7 +24,7 @@ REACH = 30  # lags drawn to each side, where documents are long enough
 SHUFFLES = 20  # of the query positions
 MOST = 0.9  # of the heads with a direction, from which the answer is yes
 FIRST = 3  # heads of the first figure
-SIDE_BY_SIDE = 4  # charts
+MOST_NAMED = 48  # rows of the map of all heads that have a name
 # nats by which a kernel's peak has to exceed its median: a key there gets a tenth more attention
 LEAST = verdict.MARGIN
 FLAT = NEAR + 1  # the lag of a kernel without such a peak: no attention is there
@@ -139,8 +139,25 @@ def _draw_first(figure, r):
 
 
 def _draw_every(figure, r):
-    """A chart for each head."""
-    _draw_heads(figure, r, [*np.ndindex(r["kernel"].shape[:2])], SIDE_BY_SIDE)
+    """All heads as one map: the kernel less its median, a row a head; rings: most attention."""
+    shown, lags = _visible(r), r["lags"]
+    curves = r["kernel"].reshape(-1, len(lags))[:, shown]  # [heads lags]
+    curves = curves - np.median(curves, axis=1, keepdims=True)
+    most = np.quantile(abs(curves), 0.99) or 1.0
+    ends = lags[shown][0] - 0.5, lags[shown][-1] + 0.5, len(curves) - 0.5, -0.5
+    axes = figure.subplots()
+    of_signs = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
+    image = axes.imshow(curves, extent=ends, aspect="auto", **of_signs)
+    offsets = r["offset_of_heads"].ravel()
+    axes.plot(offsets, range(len(curves)), "o", color="black", fillstyle="none", markersize=4)
+    every = -(-len(curves) // MOST_NAMED)
+    rows = range(0, len(curves), every)
+    H = r["kernel"].shape[1]
+    axes.set_yticks(rows, [heads.name(row // H, row % H) for row in rows])
+    axes.set(
+        xlabel="lag (tokens, + right)", title="every head; ring: the offset with most attention"
+    )
+    figure.colorbar(image, ax=axes, extend="both", label="mean score less its median")
 
 
 def _draw_heads(figure, r, pairs, abreast):
@@ -157,8 +174,8 @@ def _draw_heads(figure, r, pairs, abreast):
 
 
 def _height_of_all(r):
-    """Inches of the charts of all heads."""
-    return 2.1 * -(-r["kernel"][..., 0].size // SIDE_BY_SIDE) + 0.6
+    """Inches of the map of all heads."""
+    return min(1.4 + 0.16 * r["kernel"][..., 0].size, 9)
 
 
 def _draw_head(axes, r, layer, head):

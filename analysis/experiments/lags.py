@@ -392,6 +392,7 @@ def _samples(r):
 
 
 NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+MANY = 16  # curves of a panel that are drawn as pixels: as lines they make a file of megabytes
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
 FIRST_HIDDEN = 0.5  # lag from which a mask hides
 HIDDEN = {"color": draw.GREY, "alpha": 0.15}
@@ -405,7 +406,8 @@ def _draw_columns(axes, r, i):
     axes.plot(r["lags"], r["xcorr_shuffled"][i], color=draw.GREY, linewidth=0.5)
     shades = r["singular"][i] / r["singular"][i].max()
     for curve, shade in zip(r["xcorr"][i].T[::-1], shades[::-1]):
-        axes.plot(r["lags"], curve, color=colormaps["Blues"](0.65 + 0.35 * shade), linewidth=0.8)
+        style = {"color": colormaps["Blues"](0.65 + 0.35 * shade), "linewidth": 0.8}
+        axes.plot(r["lags"], curve, **style, rasterized=len(shades) > MANY)
     axes.axvline(0, color="black", linewidth=0.5)
     axes.set_title(
         f"{r['heads'][i]}, {r['papers_heads'][i]}:\nscores peak at {draw.offset(r['lag'][i])},\n"
@@ -422,7 +424,9 @@ def _draw_sum(axes, r, i):
     lags, parts = r["lags"], r["parts"][i]  # [d R]
     shades = np.resize((0.75, 0.45, 0.6, 0.3), len(parts))  # neighbours differ
     for part in (np.maximum(parts, 0), np.minimum(parts, 0)):
-        axes.stackplot(lags, part, colors=colormaps["Blues"](shades), linewidth=0)
+        areas = axes.stackplot(lags, part, colors=colormaps["Blues"](shades), linewidth=0)
+        for area in areas:
+            area.set_rasterized(len(parts) > MANY)
     axes.plot(lags, parts.sum(axis=0), color="black", linewidth=1.6)
     axes.axhline(0, color="black", linewidth=0.5)
     at_peak, far = r["adding_at_peak"][i], r["adding_far"][i]

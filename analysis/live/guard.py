@@ -35,11 +35,11 @@ HEADERS = {
 
 
 class Refused(Exception):
-    """A request that is not answered: its status, and why."""
+    """A request that is not answered: its status, why, and what would be, if that is known."""
 
-    def __init__(self, status, why):
+    def __init__(self, status, why, **instead):
         super().__init__(why)
-        self.status = status
+        self.status, self.instead = status, instead
 
 
 class Guard:
@@ -96,9 +96,10 @@ def _shown(names):
     return ", ".join(f"{name!r:.80}" for name in names) or "no name"
 
 
-def failed(status, why):
-    """The answer to a request that is not done, as JSON."""
-    return Response(json.dumps({"error": str(why)}), status, media_type="application/json")
+def failed(status, why, **instead):
+    """The answer to a request that is not done, as JSON; instead: what would be done."""
+    body = json.dumps({"error": str(why)} | instead)
+    return Response(body, status, media_type="application/json")
 
 
 async def body_of(request):

@@ -16,6 +16,8 @@ from minitx.inputs import Batch
 from minitx.kernels import softmax_
 from minitx.labels import predicted
 
+from ..machine.language import filled
+from ..measures import heads as names
 from ..measures import outputs
 from ..pages.packing import TINY
 from ..texts import joined
@@ -25,6 +27,12 @@ POINTS = {  # part of the page: what is patched, by head and by place
     "encoder": {"heads": "enc_z", "stream": "enc_resid_pre"},
     "decoder": {"heads": "z", "stream": "resid_pre"},
     "cross": {"heads": "cross_z"},
+}
+PATCHED = "Patched with “{other}”; asked is the logit of “{own}” less that of “{others}”. {ways}"
+WAYS = {
+    "into_second": "Of all heads {name} carries most of the difference into the second text, "
+    "{share} (an unrelated text: {chance}).",
+    "into_first": "Into the first text {name} carries most, {share} ({chance}).",
 }
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
@@ -56,7 +64,7 @@ def between(runs, request, other, check=lambda: None):
     model = runs.models[request.model]
     if model.config.picture is not None:
         raise ValueError("patches are between two texts; this model reads pictures")
-    requests = _both(runs, request, other)
+    requests = both(runs, request, other)
     asked = _asked(model, *map(runs.tokens, requests))
     parts = {}
     for part, points in POINTS.items():
@@ -71,7 +79,7 @@ def between(runs, request, other, check=lambda: None):
     return shown | {"prefix": asked.prefix and _pieces(model, asked.prefix)}
 
 
-def _both(runs, request, other):
+def both(runs, request, other):
     """The request as it is, and the same of another text."""
     first = replace(request.as_is, target=None)
     second = replace(first, text=other)
@@ -79,13 +87,20 @@ def _both(runs, request, other):
     return first, second
 
 
-def lengths(runs, request, other):
-    """How many tokens both texts have; the source's of an encoder-decoder."""
-    return [len(_ids(runs.tokens(each))) for each in _both(runs, request, other)]
-
-
-def _ids(tokens):  # -> [T]
-    return tokens.ids if tokens.source is None else tokens.source
+def in_words(runs, request, other, check=lambda: None):
+    """What the patches show, in a sentence, for a page that is saved."""
+    shown = between(runs, request, other, check)
+    heads = next(iter(shown["parts"].values()))["heads"]
+    own, others = shown["guesses"]
+    of_ways = []
+    for way, sentence in WAYS.items():
+        effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
+        layer, head = np.unravel_index(effects.argmax(), effects.shape)
+        chance = f"{100 * null[layer, head]:.0f} %"
+        numbers = {"name": names.name(layer, head), "share": f"{100 * effects.max():.0f} %"}
+        of_ways.append(filled(sentence, **numbers, chance=chance))
+    given = {"other": other, "own": own, "others": others}
+    return filled(PATCHED, **given, ways=" ".join(of_ways))
 
 
 def _code(model, requests, asked):

@@ -128,10 +128,10 @@ class Runs:
         cfg = self.models[request.model].config
         return cfg.n_layers * cfg.n_vocab * cfg.d_model <= LENS
 
-    def save(self, request, view=""):
+    def save(self, request, view="", patched=""):
         """The page that `minitx explore` writes for the same; changed runs stand beside it.
 
-        view: what it opens with, as the address of a page has it.
+        view: what it opens with, as the address of a page has it. patched: what it says of a patch.
         """
         requests = self.requests(request)
         runs = []
@@ -139,7 +139,7 @@ class Runs:
             run = {"name": name} | json.loads(self.run(each, lens=True))
             given = self.models[each.model], self.tokens(each.as_is).said
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
-        return explore.page(*runs, view=view, says=self.says(request))
+        return explore.page(*runs, view=view, says=(self.says(request), patched))
 
     def says(self, request):
         """What is changed, in words."""
@@ -164,6 +164,19 @@ class Runs:
             raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         return model, tokens, {"edits": self.edits(requests[name]), **tokens.options}
+
+    def pushes(self, request, place):
+        """What each token, and each head, adds to the guess at one place of the run as it is."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        pushes.check(model)
+        validation.whole("place", place, 0, len(tokens.ids) - 1)
+        with blas.one_thread_of_blas():
+            return pushes.of_text(model, tokens.ids, tokens.options.get("types"), place)
+
+    def cut(self, request):
+        """The beginning of a text that is too long, or "" where the page cannot shorten it."""
+        is_alone = request.second is None and request.target is None and not request.split
+        return explore.cut(self.models[request.model], request.text) if is_alone else ""
 
     def neurons(self, request, name, pair):
         """A query and a key in a head of the run of that name; pair: its numbers, by name."""

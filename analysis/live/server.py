@@ -19,7 +19,7 @@ from starlette.routing import Route
 from ..contract import own_texts
 from ..pages import assets, explore, inline
 from ..texts import corpus, joined
-from . import atlases, guard, patching
+from . import atlases, guard, patching, second_text
 from .guard import Refused, failed
 from .registry import CHANGES
 from .requests import LONGEST, TEMPERATURES
@@ -49,7 +49,7 @@ def app(runs, port, text, atlas=None):
     live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
     works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
-    works |= {"lengths": live.lengths, "neurons": live.neurons}
+    works |= {"lengths": live.lengths, "neurons": live.neurons, "pushes": live.pushes}
     routes = [Route("/", live.page), Route("/atlas", atlas.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
@@ -82,7 +82,7 @@ class Live:
                 page = _page(values)
                 return await self.turns.run(page, lambda check: work(values, check))
             except Refused as refusal:
-                return failed(refusal.status, refusal)
+                return failed(refusal.status, refusal, **refusal.instead)
             except ValueError as error:
                 return failed(400, error)
             except Superseded:
@@ -98,14 +98,19 @@ class Live:
     def run(self, values, check):
         """POST /api/run: {"runs", "live"}."""
         request = self.runs.request(values)
-        return Response(self.runs.answer(request, check), media_type="application/json")
+        try:
+            return Response(self.runs.answer(request, check), media_type="application/json")
+        except explore.TooLong as error:
+            raise Refused(400, error, cut=self.runs.cut(request)) from None
 
     def save(self, values, check):
         """POST /api/save: the page of `minitx explore`, which needs no server."""
-        view = values.pop("view", "")
+        view, other = values.pop("view", ""), values.pop("other", None)
         if not isinstance(view, str) or len(view) > VIEW:
             raise ValueError(f"view is {view!r:.80}; wanted at most {VIEW} letters")
-        return HTMLResponse(self.runs.save(self.runs.request(values), view))
+        request = self.runs.request(values)
+        patched = "" if other is None else patching.in_words(self.runs, request, other, check)
+        return HTMLResponse(self.runs.save(request, view, patched))
 
     def code(self, values, check):
         """POST /api/code: {"code"}, which prints the number `shown`, and the guess at `place`."""
@@ -136,6 +141,11 @@ class Live:
         pair = {each: values.pop(each, 0) for each in names}
         return _json(self.runs.neurons(self.runs.request(values), name, pair))
 
+    def pushes(self, values, check):
+        """POST /api/pushes: what each token adds to the guess at `place` of the run as it is."""
+        place = values.pop("place", 0)
+        return _json(self.runs.pushes(self.runs.request(values), place))
+
     def kinds(self, values, check):
         """POST /api/kinds: {part: kinds of the heads of `model`}."""
         request = self.runs.request(values)
@@ -148,10 +158,9 @@ class Live:
         return _json(patching.between(self.runs, request, other, check))
 
     def lengths(self, values, check):
-        """POST /api/lengths: tokens of the text, and of the text `other` in its place."""
+        """POST /api/lengths: tokens of the text and of `other` in its place, and texts that fit."""
         other = values.pop("other", "")
-        request = self.runs.request(values)
-        return _json(patching.lengths(self.runs, request, other))
+        return _json(second_text.of(self.runs, self.runs.request(values), other))
 
 
 def _whole(name, value, n):

@@ -44,21 +44,27 @@ class Attributed(NamedTuple):
     error: float  # of the sum, as a share of the largest part
 
 
-def asked(model, tokens, types=None):
+def asked(model, tokens, types=None, place=None):
     """The likeliest token where the text itself hides one; else what `likeliest` asks: a Wanted."""
-    if model.config.task_head == "masked":
+    if model.config.task_head == "masked" and place is None:
         hidden = np.flatnonzero(tokens == losses.mask_token(model.tokenizer))
         if len(hidden):
             return _with_best(model, Wanted(tokens, int(hidden[0]), 0, types))
-    return likeliest(model, tokens, types)
+    return likeliest(model, tokens, types, place)
 
 
-def likeliest(model, tokens, types=None):
-    """The likeliest token where a word is hidden in the middle, next, or class: a Wanted."""
+def likeliest(model, tokens, types=None, place=None):
+    """The likeliest token at a place, hidden there in a masked model, or class: a Wanted.
+
+    place: None is the middle of a masked model's text, or the end of another's.
+    """
     cfg = model.config
-    place = 0 if is_pooled(cfg.task_head) else len(tokens) - 1
-    if cfg.task_head == "masked":
-        place = len(tokens) // 2
+    is_masked = cfg.task_head == "masked"
+    if place is None:
+        place = len(tokens) // 2 if is_masked else len(tokens) - 1
+    if is_pooled(cfg.task_head):
+        place = 0
+    if is_masked:
         tokens = tokens.copy()
         tokens[place] = losses.mask_token(model.tokenizer)
     return _with_best(model, Wanted(tokens, place, 0, types))

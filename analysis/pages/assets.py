@@ -10,7 +10,8 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "page"
 EXPORT = re.compile(r"^export \{(.*?)\};\n", re.M | re.S)
-COMMENT = re.compile(r"^[ \t]*//.*\n|^ +", re.M)  # of a whole line, and indents: a page needs none
+# what a page needs not: comments of a whole line, indents, line ends behind a sign that goes on
+COMMENT = re.compile(r"^[ \t]*//.*\n|^ +|(?<=[,{(\[;])\n", re.M)
 CHANGING = re.compile(r"^export (let [^;]*;)", re.M)
 
 
@@ -26,9 +27,7 @@ def script(program):
     "use strict";
     let n = 0;
     const {one} = (() => {
-    const one = 1;
-    <BLANKLINE>
-    return {one};
+    const one = 1;return {one};
     })();
     """
     names = " ".join(" ".join(EXPORT.findall(program)).split()).rstrip(", ")

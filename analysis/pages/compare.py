@@ -199,8 +199,7 @@ def plot(measures):
         colors = (SIGNED, (-far, far)) if low < 0 else ("Blues", (low, high))
         _map(row[0], a, f"{name}: A", *colors)
         _map(row[1], b, "B", *colors)
-        _map(row[2], b - a, "B - A", SIGNED, (-most, most))
-        row[0].set_ylabel("layer")
+        _map(row[2], b - a, "B − A", SIGNED, (-most, most))
     return figure
 
 
@@ -208,7 +207,7 @@ def _map(axes, x, title, colours, limits):
     """Draw x [L H] as an image with a colour bar."""
     L, H = x.shape
     image = axes.imshow(x, cmap=colours, vmin=limits[0], vmax=limits[1])
-    axes.set(title=title, xlabel="head", xticks=_ticks(H), yticks=_ticks(L))
+    axes.set(title=title, xlabel="head", ylabel="layer", xticks=_ticks(H), yticks=_ticks(L))
     axes.figure.colorbar(image, ax=axes, shrink=0.9)
 
 

@@ -8,6 +8,7 @@ width, C columns, R offsets. Of an encoder-decoder the page has three parts. Que
 in two states, as they are in the model and normalised (joint.py): an axis "state" of length 2.
 """
 
+import bisect
 import json
 import re
 import weakref
@@ -177,9 +178,28 @@ def _check_length(model, n, what):
     """Raise ValueError for more tokens than the page shows or the model reads."""
     most, reader = min((most_tokens(model.config), "the page shows"), _read_by(model))
     if n > most:
-        raise ValueError(
-            f"the {what} has {n} tokens, special ones included; {reader} at most {most}"
-        )
+        raise TooLong(f"the {what} has {n} tokens, special ones included; {reader} at most {most}")
+
+
+class TooLong(ValueError):
+    """More tokens than the page shows or the model reads."""
+
+
+def cut(model, text):
+    """The longest beginning of a text that the page shows, up to the end of a word if it has one.
+
+    >>> import minitx
+    >>> print(cut(minitx.load("tiny-bart"), "a dog and a cat " * 10)[-16:])
+    dog and a cat a
+    """
+    reader = model.encoder or model
+    most = min(most_tokens(reader.config), reader.config.n_ctx)
+
+    def n_tokens(n):
+        return joined.pieces_of(reader, text[:n])[0]
+
+    n = bisect.bisect_right(range(len(text)), most, key=n_tokens) - 1
+    return text[: n + 1].rpartition(" ")[0] or text[:n]
 
 
 def _read_by(model):
@@ -526,20 +546,22 @@ POLICY = {
 }
 
 
-def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None, says=""):
+def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None, says=("", "")):
     """The HTML text of a page that shows one run, or two side by side; a run is `data(...)`.
 
-    live: what a server says of itself, None for a page that stands alone. view: what the page opens
-    with, as its address has it. program, styles: names of further files in page/. body: HTML above
-    the text. policy: changes of POLICY. says: what is changed in the second run.
+    live: what a server says of itself, None for a page that stands alone. view: what the page
+    opens with, as its address has it. program, styles: names of further files in page/. body: HTML
+    above the text. policy: changes of POLICY. says: what is changed in the second run, and what a
+    patch with another text has shown.
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
-    content["says"] = says
+    content["says"], content["patched"] = says
     rules = (POLICY | (policy or {})).items()
     programs = tokens.script(), *assets.scripts(*PROGRAM, *program)
     scripts = [f"<script>{text}</script>" for text in programs]
     parts = {name: assets.text(file) for name, file in ASSETS.items()}
-    parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
+    text = runs[0]["text"]
+    parts["title"] = escape(f"{runs[0]['model']}: {text[:60]}{'…' if len(text) > 60 else ''}")
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
     parts["style"] = "\n".join([tokens.css(), *map(assets.text, (*STYLES, *styles))])
     parts["language"] = language.current()
@@ -560,8 +582,13 @@ def translations(program):
     catalogue = language.catalogue(language.current())
     texts = [text for text in catalogue.known if len(text) < SHORT]
     keys = {*KEY.findall(program)}
-    said = [x for x in texts if x in keys or f'"{x}"' in program or PLACES.search(x)]
+    said = [x for x in texts if x in keys or _is_said(x, program) or PLACES.search(x)]
     return {text: catalogue.translation(text) for text in said}
+
+
+def _is_said(text, program):
+    """Whether a program holds a text as "..." or `...`."""
+    return f'"{text}"' in program or f"`{text}`" in program
 
 
 def as_script(value):

@@ -28,14 +28,15 @@ def check(model):
         )
 
 
-def of_text(model, tokens, types=None):
+def of_text(model, tokens, types=None, place=None):
     """What the page shows, ready for JSON: the guess, the parts of both models, the gaps.
 
-    types [T]: token types, those of a single text unless given.
+    types [T]: token types, those of a single text unless given. place: whose guess; None: the one
+    that the text hides, else that of a masked model's middle, or of the end.
     "tokens" packs [2 W T], "heads" [2 W L H]: the model, then random weights. "gap" is, of each
     model, how far tokens and heads are from adding up, as a share of the largest part.
     """
-    wanted = attributions.asked(model, tokens, types)
+    wanted = attributions.asked(model, tokens, types, place)
     noise = document_features.untrained(model, np.random.default_rng(SEED))
     absent = model.weights.W_E.mean(axis=0)
     by_tokens = [attributions.of_tokens(each, wanted, absent) for each in (model, noise)]

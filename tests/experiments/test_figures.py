@@ -209,22 +209,45 @@ def test_legends_stay_inside_the_figure(deep, name):
 # kernel
 
 
-def test_charts_of_heads_stand_in_rows_that_can_be_read(deep):
-    """Three by themselves, then four in a row: eight were letters of 7 pixels on a laptop."""
-    r = run("kernel", deep, documents=2)
+def as_bert(r):
+    """The results of a model as if it had twelve layers of twelve heads."""
+    L, H = r["kernel"].shape[:2]
+
+    def more(x):
+        is_by_head = np.ndim(x) >= 2 and np.shape(x)[:2] == (L, H)
+        return np.resize(x, (12, 12, *np.shape(x)[2:])) if is_by_head else x
+
+    return {name: more(x) for name, x in r.items()}
+
+
+def test_three_heads_have_charts_and_all_are_one_map(deep):
+    """It was a chart for each: 32 of them here, and 1.9 MB on the shape of BERT-base."""
+    r = as_bert(run("kernel", deep, documents=2))
     with draw.style():
         first, figure = registry.get("kernel").figures(r)
-        draw.svg(figure)
-    all_axes = figure.findobj(Axes)
+        size = len(draw.svg(figure))
+    assert size < 400_000
     sharpest = np.sort(r["attention"].max(axis=-1).ravel())[-3:]
     assert sharpest.min() > 0.5 and len([axes for axes in first.axes if axes.get_xlabel()]) == 3
-    assert figure.get_size_inches()[0] == 12.5
-    charts = [axes for axes in all_axes if axes.get_title(loc="left")]
-    places = {round(axes.get_position().x0, 2) for axes in charts}
-    assert len(charts) == 32 and len(places) == 4
-    assert all(axes.get_xlabel() for axes in charts)
-    legend = figure.legends[0].get_window_extent()
-    assert legend.y0 > max(axes.get_window_extent().y1 for axes in charts)
+    [axes] = [axes for axes in figure.findobj(Axes) if axes.get_title(loc="left")]
+    values = np.asarray(axes.images[0].get_array())
+    assert len(values) == 144 and abs(np.median(values, axis=1)).max() < 1e-9
+    low, high = axes.images[0].get_clim()
+    assert low == -high  # 0 is white
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names[:2] == ["L0H0", "L0H3"]
+    rings = axes.lines[0].get_xdata()
+    assert (rings == r["offset_of_heads"].ravel()).all()
+
+
+def test_many_curves_are_drawn_as_pixels(deep):
+    """64 columns of three heads were 1.6 MB of lines."""
+    r = run("lags", deep, documents=2)
+    for name, axis in ("xcorr", -1), ("parts", 1), ("singular", -1):
+        r[name] = np.repeat(r[name], -(-64 // r[name].shape[axis]), axis=axis)
+    with draw.style():
+        sizes = [len(draw.svg(figure)) for figure in registry.get("lags").figures(r)]
+    assert sum(sizes) < 750_000  # 1.8 MB as lines
 
 
 # dial

@@ -13,7 +13,7 @@ from minitx.analysis.live import server
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.measures import decoder_texts, kinds
-from minitx.analysis.pages import explore, logit_attribution, packing
+from minitx.analysis.pages import explore, logit_attribution, packing, pushes
 
 PORT = 8642
 HERE = f"http://127.0.0.1:{PORT}"
@@ -199,13 +199,46 @@ def test_the_python_of_a_patch_computes_its_map(live, values, capsys):
     assert capsys.readouterr().out == f"{effects.effects.round(2)}\n{effects.lost.round(2)}\n"
 
 
-def test_tokens_of_both_texts_are_counted(live):
-    tokens = [len(live.models["tiny-gpt2"].tokenizer.encode(text)) for text in (TEXT, TEXT + " is")]
-    assert ask(live, "lengths", other=TEXT + " is") == tokens
-    assert ask(live, "lengths", model="tiny-bart", text="3 May 1912", other="31 May 1912") == [
-        12,
-        13,
-    ]
+def test_tokens_of_both_texts_are_counted_and_texts_that_fit_are_told(live):
+    encode = live.models["tiny-gpt2"].tokenizer.encode
+    longer = TEXT.replace("man", "woman")
+    answer = ask(live, "lengths", other=longer)
+    assert answer["lengths"] == [len(encode(TEXT)), len(encode(longer))] == [6, 7]
+    assert answer["differ"] == [[" man"], [" wom", "an"]]
+    assert len(answer["fits"]) == 3
+    for text in answer["fits"]:
+        assert [*np.flatnonzero(encode(text) != encode(TEXT))] == [2]  # the word that was another
+    equal = ask(live, "lengths", other=answer["fits"][0])
+    assert equal == {"lengths": [6, 6], "differ": None, "fits": []}
+    assert len(ask(live, "lengths", other="")["fits"]) == 3  # to begin with
+    of_pair = {"model": "tiny-bart", "text": "3 May 1912", "other": "31 May 1912"}
+    assert ask(live, "lengths", **of_pair)["lengths"] == [12, 13]
+
+
+def test_what_a_guess_depends_on_is_that_of_the_place(live):
+    model = live.models["tiny-roberta"]
+    ids = model.tokenizer.encode(TEXT)
+    answer = ask(live, "pushes", model="tiny-roberta", place=3)
+    assert answer["place"] == 3 and answer["hidden"]
+    assert answer == json.loads(json.dumps(pushes.of_text(model, ids, place=3)))
+    assert "place is 9; wanted a whole number from 0 to 5" in refused(live, "pushes", place=9)
+    assert "this model is an encoder-decoder" in refused(live, "pushes", model="tiny-bart")
+
+
+def test_a_text_that_is_too_long_comes_with_its_beginning(live):
+    answer = live.client.post("/api/run", json={"text": "the old man " * 200}).json()
+    assert "this model reads at most 256" in answer["error"]
+    assert len(live.models["tiny-gpt2"].tokenizer.encode(answer["cut"])) == 256
+    pair = {"text": "the old man " * 200, "second": "a dog"}
+    assert live.client.post("/api/run", json=pair).json()["cut"] == ""
+
+
+def test_a_saved_page_says_what_a_patch_has_shown(live):
+    page = live.client.post("/api/save", json={"text": TEXT, "other": OTHER}).text
+    heads = ask(live, "patch", other=OTHER)["parts"][""]["heads"]["into_second"]
+    best = np.unravel_index(np.argmax(heads["shares"]), (4, 4))
+    said = f"Of all heads L{best[0]}H{best[1]} carries most of the difference into the second text"
+    assert f"{said}, {100 * np.max(heads['shares']):.0f} %" in page
 
 
 def test_texts_that_do_not_align_are_refused_with_their_lengths(live):

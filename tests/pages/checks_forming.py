@@ -55,6 +55,24 @@ def test_keys_move_through_the_training(open_page, path):
     expect(now(page)).to_contain_text("after 0 steps")
 
 
+def test_the_address_names_the_step_and_every_axis_has_a_name(open_page, path):
+    page = open_page(path)
+    page.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    assert page.evaluate("location.hash") == "#step=1000"
+    page.evaluate("location.hash = '#step=50'")  # the last one before it
+    expect(now(page)).to_contain_text("after 10 steps")
+    page.reload()
+    expect(now(page)).to_contain_text("after 10 steps")
+    for name, height in {
+        "loss": "nats",
+        "waves": "amplitude",
+        "image": "cycles",
+        "stream": "corr",
+    }.items():
+        expect(page.locator(f"#of-{name} svg")).to_contain_text(f"↑ {height}")
+
+
 def test_it_plays_to_the_end_and_stops(open_page, path):
     page = open_page(path)
     play = page.get_by_role("button", name="Play")

@@ -45,5 +45,8 @@ def test_a_script_keeps_what_it_does_not_hand_on():
     )
     first, *rest = text.splitlines()
     assert first == '"use strict";' and rest[0] == "let n = own;"
-    assert rest[1] == "const {two} = (() => {" and rest[-2:] == ["return {two};", "})();"]
+    assert rest[1] == "const {two} = (() => {" and rest[-2:] == [
+        "const two = 2;return {two};",
+        "})();",
+    ]
     assert "export" not in text and "why" not in text and "\nconst own = 1;\n" in text

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
+from minitx.analysis.machine import language
 from minitx.analysis.pages import compare
 
 OPTIONS = ["--documents", "2", "--clusters", "3"]
@@ -83,7 +84,7 @@ def test_what_is_written(folders, tmp_path, capsys):
     assert len(rows) == L * H
     assert "L1H2" in capsys.readouterr().out
     svg = (out / "compare.svg").read_text()
-    assert "B - A" in svg and folders["other"] in svg
+    assert "B − A" in svg and folders["other"] in svg
 
 
 RESULT = {
@@ -216,6 +217,20 @@ def test_many_measures_are_drawn_up_to_a_limit():
         measures[f"m{i}"] = (a, a + i, compare.compared(a, a + i))
     titles = [axes.get_title() for axes in compare.plot(measures).axes]
     assert f"m{compare.DRAWN - 1}: A" in titles and f"m{compare.DRAWN}: A" not in titles
+
+
+def test_every_axis_of_a_map_has_a_name():
+    a = np.arange(6.0).reshape(2, 3)
+    figure = compare.plot({"m": (a, a + 1, compare.compared(a, a + 1))})
+    maps = [axes for axes in figure.axes if axes.images]
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in maps] == [("head", "layer")] * 3
+
+
+@pytest.mark.parametrize("tongue", language.LANGUAGES)
+def test_every_column_has_a_name_of_its_own(tongue):
+    with language.using(tongue):
+        titles = [language.translated(title) for title in compare.TITLES]
+    assert len({*titles}) == len(titles)
 
 
 @pytest.mark.usefixtures("empty_figures")

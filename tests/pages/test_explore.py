@@ -19,11 +19,13 @@ from types import SimpleNamespace
 import encoder_decoders
 import numpy as np
 import pytest
+import strings
 from analysis_models import gpt2
 
 import minitx
 from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
+from minitx.analysis.machine import language
 from minitx.analysis.maths import factors, joint, profiles
 from minitx.analysis.measures import inputs
 from minitx.analysis.pages import assets, attention, explore, packing
@@ -329,7 +331,7 @@ def test_a_hostile_text_stays_text(seen):
     assert [tag for tag, _, _ in plain.elements] == [tag for tag, _, _ in hostile.elements]
     data = page_data(page)
     assert data["text"] == HOSTILE and data["model"] == "<i>model</i>"
-    assert hostile.all("title")[0][2] == f"<i>model</i>: {HOSTILE[:60]}"
+    assert hostile.all("title")[0][2] == f"<i>model</i>: {HOSTILE[:60]}…"
     assert plain.all("script")[-1] == hostile.all("script")[-1]
 
 
@@ -747,3 +749,22 @@ def test_a_page_in_a_notebook_takes_a_pair(tmp_path):
     assert cli.main(["explore", "tiny-bert", PAIR[0], *flags]) == 0
     assert own.html.encode() == (tmp_path / "explore.html").read_bytes()
     assert "The cat sat on the mat. / The cat lay" in repr(own)
+
+
+def test_a_japanese_page_holds_every_text_that_its_program_says():
+    """Two were missing: `say` of a template without fields."""
+    texts = {text for text in strings.of_javascript() if text in language.catalogue("ja").known}
+    files = [path for path in strings.PAGES.glob("*.js") if ".min." not in path.name]
+    program = "".join(assets.script(path.read_text(encoding="utf-8")) for path in files)
+    with language.using("ja"):
+        held = explore.translations(program)
+    assert len(texts) > 600 and not texts - {*held}
+
+
+def test_a_text_is_cut_to_the_longest_beginning_that_fits():
+    model = minitx.load("tiny-gpt2")
+    words = "The old man told his wife that he had found the house. " * 30
+    text = explore.cut(model, words)
+    n, longer = len(model.tokenizer.encode(text)), words[: words.index(" ", len(text) + 1)]
+    assert words.startswith(text) and n <= 256 < len(model.tokenizer.encode(longer))
+    assert 0 < len(model.tokenizer.encode(explore.cut(model, "x7" * 2000))) <= 256  # no blank

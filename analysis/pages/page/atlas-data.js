@@ -239,7 +239,7 @@ const percent = share =>
   share === null
     ? "–"
     : share > 0 && share < 0.0005
-      ? "< 0.1%"
+      ? "< 0.1 %"
       : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 const number = x =>
   x === null ? "–" : Math.abs(x) >= 1000 ? d3.format(",.0f")(x) : `${+x.toPrecision(3)}`;

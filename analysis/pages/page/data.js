@@ -89,12 +89,16 @@ function openOutputs(outputs) {
   }
   const {pushes, written} = outputs;
   if (written) result.written = openWritten(written);
-  if (pushes)
-    result.pushes = {...pushes, tokens: unpack(pushes.tokens), heads: unpack(pushes.heads)};
+  if (pushes) result.pushes = openPushes(pushes);
   opened.set(outputs, result);
   return result;
 }
 
+const openPushes = pushes => ({
+  ...pushes,
+  tokens: unpack(pushes.tokens),
+  heads: unpack(pushes.heads),
+});
 // a token of bytes, none of them a letter
 const readable = piece => (/^�+$/.test(piece) ? say("part of a character") : piece);
 const unpackAll = arrays =>
@@ -282,6 +286,7 @@ export {
   listeners,
   note,
   open,
+  openPushes,
   partOf,
   partsOf,
   readable,

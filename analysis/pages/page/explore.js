@@ -247,8 +247,11 @@ function markNow(id) {
   VIEWS[id].mark?.(box);
   if (id === "heads") return; // a list, not a picture
   later(() => {
-    box.tabIndex =
-      box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight ? 0 : -1;
+    const right = box.scrollWidth > box.clientWidth,
+      below = box.scrollHeight > box.clientHeight;
+    box.tabIndex = right || below ? 0 : -1;
+    box.classList.toggle("right", right); // there is more than is seen
+    box.classList.toggle("below", below);
   });
   const isRegion = VIEWS[id].isText || VIEWS[id].hasText;
   box.setAttribute("role", isRegion ? "region" : "img");
@@ -596,7 +599,8 @@ function writePage() {
   // what changes with the data alone
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(say(" and "));
   writeSigns();
-  byId("changed").textContent = page.says ? say`Changed: ${page.says}.` : "";
+  byId("changed").textContent =
+    `${page.says ? say`Changed: ${page.says}.` : ""} ${page.patched ?? ""}`.trim();
   const runs = page.runs.map((run, n) => [n, say(run.name)]);
   if (runs.length > 1)
     runs.push(["difference", apart ? say`both (no difference: ${apart})` : say("the difference")]);

@@ -10,7 +10,7 @@ const WIDTH = 340,
   HEIGHT = 190,
   LEFT = 40,
   RIGHT = 18,
-  TOP = 12,
+  TOP = 18,
   BOTTOM = 30;
 const COLOURS = ["blue", "orange", "third"],
   MILLISECONDS = 450;
@@ -39,8 +39,9 @@ function show(id, svg) {
   figure.append(svg);
 }
 
-function axes(svg, most, ticks, name) {
-  // the lower axis with its ticks, and the largest value
+function axes(svg, most, ticks, name, height) {
+  // the lower axis with its ticks, the largest value, and the names of both axes
+  svg.append(named(`↑ ${height}`));
   svg.append(make("line", {class: "axis", x1: x(0), x2: x(1), y1: y(0), y2: y(0)}));
   svg.append(make("text", {x: LEFT - 4, y: y(1) + 4, "text-anchor": "end"}, most));
   svg.append(make("text", {x: LEFT - 4, y: y(0) + 4, "text-anchor": "end"}, "0"));
@@ -48,6 +49,9 @@ function axes(svg, most, ticks, name) {
     svg.append(make("text", {x: x(place), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle"}, text));
   svg.append(make("text", {x: x(0.5), y: HEIGHT - 3, "text-anchor": "middle"}, name));
 }
+
+// what goes upwards, above a picture
+const named = name => make("text", {x: LEFT, y: TOP - 2, "font-size": 11}, name);
 
 function line(svg, places, values, most, kind) {
   // a curve
@@ -80,7 +84,7 @@ function drawLoss(i) {
     HEIGHT,
     say`Loss ${nice(data.loss[i])} nats, without positions ${nice(without[i])}`,
   );
-  axes(svg, nice(most), stepTicks(), say("steps"));
+  axes(svg, nice(most), stepTicks(), say("steps"), say("nats a token"));
   line(svg, places, data.loss_null, most, "null");
   line(svg, places, without, most, "orange");
   line(svg, places, data.loss, most, "blue");
@@ -152,6 +156,7 @@ function drawWaves(i) {
       [1, String(rows.length)],
     ],
     say`cycles in ${2 * rows.length} rows`,
+    say("amplitude"),
   );
   line(
     svg,
@@ -183,6 +188,7 @@ function drawImage(i) {
       ),
     ),
   );
+  svg.append(named(say`↑ cycles in ${2 * n} rows`));
   svg.append(make("text", {x: LEFT - 4, y: y(1) + 10, "text-anchor": "end"}, String(n)));
   svg.append(make("text", {x: LEFT - 4, y: y(0), "text-anchor": "end"}, "1"));
   for (const [place, text] of stepTicks())
@@ -195,7 +201,7 @@ function drawImage(i) {
 function drawStream(i) {
   const layers = data.cca[0].length,
     svg = sheet(HEIGHT, say`Correlation ${data.cca[i].map(nice).join(", ")}`);
-  axes(svg, "1", stepTicks(), say("steps"));
+  axes(svg, "1", stepTicks(), say("steps"), say("correlation"));
   line(
     svg,
     places,
@@ -261,5 +267,15 @@ slider.max = last;
 slider.addEventListener("input", () => {
   stop();
   draw();
+  history.replaceState(null, "", `#step=${steps[slider.value]}`);
 });
-draw();
+
+function follow() {
+  // the snapshot that the address names, or the last one before it
+  const step = /^#step=(\d+)$/.exec(location.hash);
+  if (step) slider.value = steps.findLastIndex(each => each <= +step[1]);
+  draw();
+}
+
+addEventListener("hashchange", follow);
+follow();

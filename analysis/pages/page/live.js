@@ -105,6 +105,9 @@ function fromAddress() {
     } catch {}
   }
   if (!(changes.model in server.models)) changes.model = plain.model;
+  // an address that names a model alone begins with a text that this model reads
+  if (changes.model !== plain.model && !given.has("text"))
+    Object.assign(changes, {text: server.models[changes.model].first, second: null});
   return changes;
 }
 
@@ -134,8 +137,8 @@ async function post(path, body, signal) {
     body: JSON.stringify(body),
   });
   if (answer.ok) return answer;
-  const {error} = await answer.json().catch(() => ({error: answer.statusText}));
-  throw Object.assign(new Error(error), {status: answer.status});
+  const {error, cut} = await answer.json().catch(() => ({error: answer.statusText}));
+  throw Object.assign(new Error(error), {status: answer.status, cut});
 }
 
 async function ask() {
@@ -165,11 +168,17 @@ function complain(error) {
   const why = error instanceof TypeError ? NO_ANSWER : error.message;
   by("status").className = "failed";
   document.body.classList.add("refused"); // what is below is of another text
-  if (by("status").textContent !== why) by("status").textContent = why; // which is read aloud
+  if (by("status").firstChild?.data !== why) by("status").textContent = why; // which is read aloud
+  const {cut} = error;
+  if (cut && !by("status").querySelector("button"))
+    by("status").append(" ", textButton(say("cut it to what fits"), cut));
   if (!(error instanceof TypeError)) return;
   clearTimeout(waiting);
   waiting = setTimeout(ask, AGAIN);
 }
+
+const textButton = (textContent, text) =>
+  make("button", {type: "button", textContent, onclick: () => want({text, hidden: []})});
 
 function showAnswer(answer, began) {
   const run = nextRun(answer.runs.map(run => run.name));
@@ -824,15 +833,38 @@ async function countTokens() {
     other = by("other").value;
   try {
     const body = {page: `${pageId}-l`, model, text, second, words, hidden, other};
-    const [n, m] = await (await post("lengths", body)).json();
+    const {lengths, differ, fits} = await (await post("lengths", body)).json();
     if (other !== by("other").value) return;
+    const [n, m] = lengths;
     by("patch-says").classList.remove("failed");
-    by("patch-says").textContent =
-      n === m
-        ? say`${m} tokens, as many as the first text.`
-        : say`${m} tokens; the first text has ${n}, and as many are needed.`;
+    if (m !== undefined)
+      by("patch-says").textContent =
+        n === m
+          ? say`${m} tokens, as many as the first text.`
+          : say`${m} tokens; the first text has ${n}, and as many are needed.${differ ? apartAt(differ) : ""}`;
+    by("fits").replaceChildren(
+      ...(fits.length ? [say("Of as many tokens: ")] : []),
+      ...fits.map(text => fitButton(text)),
+    );
   } catch {} // comparing says why
 }
+
+const apartAt = differ => {
+  const [a, b] = differ.map(
+    pieces => `${pieces.map(piece => `“${visible(piece)}”`).join(" ") || "∅"} (${pieces.length})`,
+  );
+  return say` They differ in ${a} and ${b}.`;
+};
+
+const fitButton = textContent =>
+  make("button", {
+    type: "button",
+    textContent,
+    onclick: () => {
+      by("other").value = textContent;
+      compare();
+    },
+  });
 
 function compare() {
   // with the text that is typed: a step of the history
@@ -993,6 +1025,9 @@ const askPair = async (run, layer, head, query, key) =>
     })
   ).json();
 
+const askTokens = async place =>
+  (await post("pushes", {page: `${pageId}-g`, ...ofRun(answered), place})).json();
+
 const known = new Set();
 
 async function askKinds(model) {
@@ -1013,7 +1048,12 @@ async function askKinds(model) {
 async function save() {
   try {
     const page = await (
-      await post("save", {page: `${pageId}-s`, ...ofRun(wish), view: minitx.viewed()})
+      await post("save", {
+        page: `${pageId}-s`,
+        ...ofRun(wish),
+        view: minitx.viewed(),
+        ...(patched ? {other: wish.other} : {}),
+      })
     ).blob();
     const href = URL.createObjectURL(page);
     make("a", {href, download: "explore.html"}).click();
@@ -1084,6 +1124,7 @@ by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () =>
   navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
 by("patch-go").onclick = compare;
+by("patch").ontoggle = () => by("patch").open && !patched && countTokens(); // examples
 by("other").oninput = () => {
   clearTimeout(counting);
   counting = setTimeout(countTokens, 120);
@@ -1108,7 +1149,7 @@ addEventListener("change", () => {
 });
 addEventListener("popstate", follow);
 let wasDark = isDark();
-minitx.onAsk(askWriters, askPair);
+minitx.onAsk(askWriters, askPair, askTokens);
 askKinds(start.model);
 Object.assign(shown, {runs: JSON.parse(document.getElementById("data").textContent).runs});
 drawChanges();

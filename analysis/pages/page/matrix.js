@@ -8,11 +8,12 @@ function matrix(width) {
     most = largest(state.head),
     shade = shades();
   const left = 92,
-    top = 44,
-    edge = Math.max((width - left - 8) / S, 2.5);
+    edge = Math.max((width - left - 8) / S, 2.5),
+    hasWords = edge >= 40,
+    top = hasWords ? 58 : 44;
   const whole = {x1: -0.5, x2: S - 0.5, y1: -0.5, y2: T - 0.5};
   const ticks = (side, space, tickFormat) => ({
-    ticks: places[side].filter(n => n % Math.ceil(space / edge) === 0),
+    ticks: places[side].filter(n => n % Math.ceil(space / edge || 1) === 0),
     tickSize: 3,
     label: null,
     tickFormat,
@@ -29,6 +30,12 @@ function matrix(width) {
     });
   return [
     ofWeights(width - left, most, shade),
+    edge > 2.5
+      ? null
+      : make("p", {
+          className: "fact",
+          textContent: say`${S} keys are wider than this box: scroll, or choose the larger view.`,
+        }),
     plot({
       width: left + edge * S + 8,
       height: top + edge * T + 8,
@@ -39,7 +46,12 @@ function matrix(width) {
       x: {domain: [-0.5, S - 0.5]},
       y: {domain: [T - 0.5, -0.5]},
       marks: [
-        Plot.axisX({...ticks("key", 17, n => `${n}`), anchor: "top"}),
+        Plot.axisX({
+          ...ticks("key", hasWords ? 0 : 10 + 7 * `${S}`.length, n =>
+            hasWords ? `${short(labels.key[n], Math.floor(edge / 7))}\n${n}` : `${n}`,
+          ),
+          anchor: "top",
+        }),
         Plot.axisY(ticks("query", 12, n => `${short(labels.query[n], 9)}  ${n}`)),
         corner(say("key →"), palette.key, 0, 10 - top),
         corner(say("↓ query"), palette.query, -8, -14),

@@ -22,15 +22,89 @@ const ranks = values => d3.rank([...values]);
 const nats = x => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
 
 // Spearman's correlation of the tokens' parts with what is lost without each.
-function agreementWithLoss() {
-  const n = made.labels.length,
-    [a, b] = [state.way, LOST].map(way => ranks(partsAdded(made.pushes.tokens, n, way)));
-  const middle = (n - 1) / 2,
+const agreementWithLoss = () =>
+  rankCorrelation(
+    ...[state.way, LOST].map(way => partsAdded(made.pushes.tokens, made.labels.length, way)),
+  );
+
+function rankCorrelation(...values) {
+  const [a, b] = values.map(ranks),
+    middle = (a.length - 1) / 2,
     covariance = d3.sum(a, (x, i) => (x - middle) * (b[i] - middle));
   return (
     covariance / Math.sqrt(d3.sum(a, x => (x - middle) ** 2) * d3.sum(b, x => (x - middle) ** 2))
   );
 }
+
+// biome-ignore lint/style/useConst: live.js sets it
+export let askPushes = null; // of a live page: place -> a promise of what tokens and heads add
+const askedPushes = new WeakMap(); // outputs -> Map of place -> why not; null while it is asked for
+const NAMED = 4; // tokens that are named
+
+function askForTokens(outputs, place) {
+  const asked = askedPushes.get(outputs) ?? new Map();
+  askedPushes.set(outputs, asked.set(place, null));
+  askPushes(place).then(
+    packed => {
+      asked.delete(place);
+      partOf(page.runs[0]).outputs.pushes = packed;
+      outputs.pushes = openPushes(packed);
+      redraw("flow", "writers", "pushes");
+    },
+    error => {
+      error.status === 409 ? asked.delete(place) : asked.set(place, error.message);
+      redraw("flow", "writers");
+    },
+  );
+  redraw("flow", "writers");
+}
+
+function tokensOfGuess() {
+  // which tokens the guess that is shown depends on, by two ways; [] where nobody can say
+  const place = guessPlace(),
+    outputs = made,
+    asked = askedPushes.get(made)?.get(place);
+  if (made.pushes && (made.classes || made.pushes.place === place)) return [tokensSaid()];
+  if (asked !== undefined) return [note(asked ?? say("Being computed …"))];
+  if (!askPushes || current !== page.runs[0] || made.word.length !== T) return [];
+  const textContent = say("Which tokens does it depend on? (takes seconds)");
+  const button = {
+    type: "button",
+    textContent,
+    onclick: () => askForTokens(outputs, place),
+  };
+  return [make("p", {}, {}, make("button", button))];
+}
+
+function tokensSaid() {
+  const {what, place, tokens, hidden} = made.pushes,
+    n = made.labels.length;
+  const ofWay = (way, random) => {
+    const first = (3 * random + way) * n;
+    return tokens.slice(first, first + n);
+  };
+  const named = values =>
+    d3
+      .sort(d3.range(n), t => -Math.abs(values[t]))
+      .slice(0, NAMED)
+      .map(t => `“${made.labels[t]}” (${t}) ${nats(values[t])}`)
+      .join(", ");
+  const [along, without, alongNull, withoutNull] = [
+    [0, 0],
+    [2, 0],
+    [0, 1],
+    [2, 1],
+  ].map(of => ofWay(...of));
+  const most = values => d3.max(values, Math.abs).toFixed(2);
+  return line(
+    say("Tokens:"),
+    say`log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}, in nats. Integrated gradients: ${named(along)} (random weights: up to ${most(alongNull)}). ` +
+      say`Lost without each alone: ${named(without)} (random weights: up to ${most(withoutNull)}). ` +
+      say`The two rank the ${n} tokens alike by ${alike(along, without)}, with random weights by ${alike(alongNull, withoutNull)} (Spearman’s correlation; 1 is the same order).`,
+  );
+}
+
+const alike = (a, b) => minus(rankCorrelation(a, b).toFixed(2));
 
 function pushHint() {
   if (!made.pushes) return "";
@@ -154,4 +228,4 @@ function addedByHeads(width) {
   });
 }
 
-export {OF, pushes, pushHint, WAYS};
+export {OF, pushes, pushHint, tokensOfGuess, WAYS};

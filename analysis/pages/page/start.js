@@ -17,8 +17,9 @@ window.minitx = {
   looked,
   viewed,
   placed,
-  onAsk: (ask, askPair) => {
+  onAsk: (ask, askPair, askTokens) => {
     askWriters = ask;
+    askPushes = askTokens;
     askNeurons = askPair;
     update();
   },

@@ -202,7 +202,7 @@ const told = draw => [
       if (!here) return note(askWriters ? say("Being computed …") : say("Not in this file."));
       if (!parts)
         return note(say("Of a text this long only the likeliest guesses are in the file."));
-      return draw(parts);
+      return [...tokensOfGuess(), draw(parts)].flat();
     }),
   ].flat(),
 ];
@@ -380,6 +380,7 @@ export {
   isChosenWriter,
   isMine,
   isSeen,
+  line,
   logits,
   NTH,
   ofLogit,

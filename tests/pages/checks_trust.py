@@ -1,0 +1,165 @@
+"""The live page says what a guess depends on, what fits, what it does not show: make test-page."""
+
+import re
+from itertools import pairwise
+from urllib.parse import quote
+
+import explored
+import numpy as np
+import pytest
+import served
+from axe_playwright_python.sync_playwright import Axe
+from explored import ready, settle
+from playwright.sync_api import expect
+from scipy.stats import spearmanr
+
+import minitx
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.measures import attributions
+
+TEXT = "The old man said that he"
+LONG = "The old man told his wife that he had found the house, and she went with him. " * 11
+MODELS = "tiny-gpt2", "tiny-bart", "tiny-vit"
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: minitx.load(name) for name in MODELS}
+
+
+@pytest.fixture(scope="module")
+def port(models):
+    with served.listening(Runs(models), TEXT) as port:
+        yield port
+
+
+@pytest.fixture
+def live(launch, kind, port):
+    """live(address, width, dark) -> the live page, which fails no program."""
+    pages, faults = [], []
+
+    def live(hash_="", width=1280, dark=False):
+        scheme, size = "dark" if dark else "light", {"width": width, "height": 900}
+        context = launch(kind, dark).new_context(viewport=size, color_scheme=scheme)
+        context.on("weberror", lambda error: faults.append(str(error.error)))
+        pages.append(context.new_page())
+        pages[-1].goto(f"http://127.0.0.1:{port}/#{hash_}")
+        ready(pages[-1])
+        return pages[-1]
+
+    yield live
+    for page in pages:
+        page.context.close()
+    assert faults == []
+
+
+def part(page, name):
+    return page.locator(f"#live-{name}")
+
+
+def test_a_guess_says_which_tokens_it_depends_on(live, models):
+    page = live()
+    flow = page.locator("#flow")
+    flow.get_by_role("button", name="Which tokens does it depend on?").click()
+    expect(flow).to_contain_text("The two rank the 6 tokens alike by")
+    expect(flow).to_contain_text(re.compile("random weights: up to .*Spearman"))
+    model = models["tiny-gpt2"]
+    ids = model.tokenizer.encode(TEXT)
+    wanted = attributions.asked(model, ids, place=5)
+    parts = attributions.of_tokens(model, wanted, model.weights.W_E.mean(axis=0))
+    correlation = spearmanr(parts.integrated, parts.ablated).statistic
+    said = re.search("alike by (−?[0-9.]+), with", flow.text_content())[1].replace("−", "-")
+    assert float(said) == pytest.approx(correlation, abs=0.006)
+    most = int(abs(parts.integrated).argmax())
+    assert f"({most}) {parts.integrated[most]:+.2f}".replace("-", "−") in flow.text_content()
+    expect(page.locator("#pushes")).to_be_visible()  # the same, drawn
+    assert Axe().run(page, context="#flow").violations_count == 0
+
+
+def test_an_address_of_a_model_alone_begins_with_a_text_that_it_reads(live):
+    for name, text in ("tiny-bart", "Friday the 3rd of May, 1912"), ("tiny-vit", "sample:0"):
+        page = live(f"model={name}")
+        expect(part(page, "status")).to_contain_text("As it is")
+        expect(part(page, "text")).to_have_value(text)
+
+
+def test_a_text_that_is_too_long_is_cut_on_request(live, models):
+    page = live(f"model=tiny-gpt2&text={quote(LONG * 2)}")
+    expect(part(page, "status")).to_contain_text("at most 256")
+    expect(page.locator("body")).to_have_class(re.compile("refused"))
+    part(page, "status").get_by_role("button", name="cut it to what fits").click()
+    expect(part(page, "status")).to_contain_text("As it is")
+    text = part(page, "text").input_value()
+    assert (LONG * 2).startswith(text)
+    n = len(models["tiny-gpt2"].tokenizer.encode(text))
+    assert 240 < n <= 256 and f"{n} tokens" in part(page, "status").text_content()
+
+
+def test_texts_that_fit_are_offered_and_one_click_compares(live, models):
+    page = live()
+    part(page, "patch").locator("summary").click()
+    offers = part(page, "fits").get_by_role("button")
+    expect(offers).to_have_count(3)  # examples, before anything is typed
+    part(page, "other").fill("The old woman said that he")
+    expect(part(page, "patch-says")).to_contain_text(
+        "7 tokens; the first text has 6, and as many are needed. They differ in “␣man” (1) and"
+    )
+    expect(offers.first).to_contain_text("The old")
+    tokenizer = models["tiny-gpt2"].tokenizer
+    rows = np.array([tokenizer.encode(text) for text in offers.all_text_contents()])
+    assert ((rows != tokenizer.encode(TEXT)).sum(axis=1) == 1).all()
+    other = offers.first.text_content()
+    offers.first.click()
+    expect(part(page, "other")).to_have_value(other)
+    expect(part(page, "patch-says")).to_contain_text(re.compile("Asked|same prediction"))
+    assert Axe().run(page, context="#live-patch").violations_count == 0
+
+
+def test_a_saved_page_says_what_was_patched(live, saved, open_page):
+    page = live(f"other={quote('The old man went so she')}")
+    expect(part(page, "patch-maps").get_by_role("img")).to_have_count(4)
+    path = saved(part(page, "save"))
+    alone = ready(open_page(path))
+    says = alone.locator("#changed").text_content()
+    assert "Patched with “The old man went so she”; asked is the logit of “␣was”" in says
+    assert re.search(
+        r"Of all heads L\dH\d carries most .* \d+ % \(an unrelated text: \d+ %\)", says
+    )
+
+
+def test_a_matrix_of_a_long_text_says_what_it_does_not_show(live):
+    page = live(f"text={quote(LONG)}&head=L1H2")
+    settle(page)
+    page.evaluate("minitx.drawAll()")
+    matrix = page.locator("#matrix")
+    expect(matrix).to_contain_text("keys are wider than this box")
+    expect(matrix.locator(".plot")).to_have_class(re.compile("right"))
+    ends = matrix.locator("[aria-label*='x-axis tick label'] text").evaluate_all(
+        "all => all.map(x => x.getBoundingClientRect()).map(b => [b.left, b.right])"
+    )
+    assert all(a[1] + 2 < b[0] for a, b in pairwise(ends))  # no number runs into the next
+
+
+def test_keys_of_the_larger_matrix_are_words(live):
+    page = live()
+    page.locator("#matrix .larger").click()
+    settle(page)
+    expect(page.locator("#matrix [aria-label*='x-axis tick label']")).to_contain_text("␣man")
+    assert page.locator("#matrix").get_by_text("scroll").count() == 0
+
+
+def test_a_printed_page_cuts_no_picture_and_keeps_titles_with_them(live):
+    page = live("head=L1H2")
+    page.evaluate("minitx.drawAll()")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins
+    explored.settle(page)
+    wide = page.locator(".plot svg").evaluate_all(
+        "all => all.filter(x => x.getBoundingClientRect().right > 719).length"
+    )
+    assert wide == 0
+    inside = page.locator(".view").evaluate_all(
+        "all => all.map(x => getComputedStyle(x).breakInside)"
+    )
+    assert {*inside} == {"avoid"}
+    assert page.locator(".icons:visible, .controls:visible, #live-save:visible").count() == 0
