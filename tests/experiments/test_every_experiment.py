@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import untranslated
 from analysis_models import H, L
-from contrasts import contrast, turned
-from matplotlib.colors import to_rgb
+from contrasts import colors_of_lines, from_grounds
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
@@ -212,15 +211,7 @@ def panels(figure, least=30):
 
 def too_pale(figure, least=3):
     """Lines of panels that contrast less with their ground, on paper or in a dark page."""
-    lines = [line for axes in figure.axes if axes.get_visible() for line in axes.lines]
-    colors = {(line.get_color(), line.get_alpha()) for line in lines if line.get_visible()}
-    return [color for color in colors if from_ground(*color) < least]
-
-
-def from_ground(color, alpha=None):
-    """The lower contrast of a colour with its ground, on paper and in a dark page."""
-    shown = 1 + (1 if alpha is None else alpha) * (np.array(to_rgb(color)) - 1)
-    return min(contrast(shown, "white"), contrast(turned(shown), turned("white")))
+    return [each for each in colors_of_lines(figure) if min(from_grounds(*each)) < least]
 
 
 def cut_off(figure):
