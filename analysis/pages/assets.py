@@ -27,7 +27,8 @@ def script(program):
     "use strict";
     let n = 0;
     const {one} = (() => {
-    const one = 1;return {one};
+    const one = 1;
+    return {one};
     })();
     """
     names = " ".join(" ".join(EXPORT.findall(program)).split()).rstrip(", ")
