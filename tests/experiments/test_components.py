@@ -5,7 +5,9 @@ import shutil
 from dataclasses import replace
 from functools import partial
 
+import directed
 import numpy as np
+import power
 import pytest
 
 import minitx
@@ -249,6 +251,22 @@ def test_a_model_that_knows_no_repeated_words_is_asked_of_prose(name):
     pieces = "".join(map(str, r["heads_pieces"]))
     assert "gentleman called to see you" in pieces.replace("\N{OPEN BOX}", " ") and "other" not in r
     assert model.config.causal or str(r["heads_pieces"][12]) == "<mask>"
+
+
+@pytest.mark.parametrize(
+    "n_heads, of_patch, of_paths", [(1, "yes", "yes"), (4, "partly", "partly")]
+)
+def test_heads_that_carry_an_answer_are_found(n_heads, of_patch, of_paths, tmp_path):
+    """All of it alone, or a quarter each: four that share it are not taken for one that has it."""
+    model = directed.by_positions((-1,) * n_heads, 0.2, written=True)
+    (tmp_path / "pairs.txt").write_text(power.words_before(model, 0))
+    given = {"pairs": str(tmp_path / "pairs.txt")}
+    r, s = analysis.run("patch", model, **given), analysis.run("paths", model, **given)
+    assert (r.answer.verdict, s.answer.verdict) == (of_patch, of_paths)
+    carried = r.arrays["restored_by_heads"][:, :n_heads]
+    assert carried.min() > 0.7 / n_heads > 0.6 * carried.max()
+    assert abs(r.arrays["restored_by_heads"][:, n_heads:]).max(initial=0) < 1e-9
+    assert {name[:2] for name in s.arrays["writers"].tolist()} == {"L1"}
 
 
 def test_a_model_that_knows_repeated_words_is_asked_of_them():

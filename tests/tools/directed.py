@@ -24,6 +24,7 @@ from constructed import (
     fit,
     move,
     moved_waves,
+    position_head,
     wave_table,
 )
 from constructed import D as WIDTH
@@ -37,11 +38,11 @@ BUMP = 3.0  # of slow waves, beside words
 READ = 50  # documents whose neighbours are known
 
 
-def by_positions(lags, share, tokens=T, waves_read=ALL):
+def by_positions(lags, share, tokens=T, waves_read=ALL, written=False):
     """Heads of layer 0, one for each lag, that give it this share of attention, the rest to all.
 
     Waves that are not read are louder, so that hardly any direction is lost if their energy is
-    removed evenly.
+    removed evenly. written: they copy the words there, which as many heads of layer 1 write.
     """
     amplitude = np.where(np.isin(ALL, waves_read), QUIET if len(waves_read) < len(ALL) else 1, 1)
     table = wave_table(tokens)
@@ -52,6 +53,9 @@ def by_positions(lags, share, tokens=T, waves_read=ALL):
         W_Q, W_K = moved_waves(lag, waves_read)
         sharp = _sharpness(lag, share, tokens, waves_read) / amplitude[waves_read[0]] ** 2
         heads[0, head] = {"W_Q": W_Q * sharp * length / WIDTH, "W_K": W_K}
+        if written:
+            heads[0, head] |= move(WORDS, COPIES)
+            heads[1, head] = position_head(0, ALL) | move(COPIES, WORDS)
     return build(table, heads)
 
 

@@ -6,22 +6,31 @@
 Planted: one, two or four heads that read positions and give a fixed offset 0.11, 0.2 or 0.5 of
 their attention, in documents of 64 and of 512 tokens; for `notch` they read waves of 2 to 4 tokens
 alone. Null: heads whose direction words alone make, of three kinds (directed.py), three seeds.
+For `patch` and `paths` one, two or four heads copy the word before a hidden one, and as many write
+it: each has all, half or a quarter of the answer. Null: random weights.
 """
 
 import itertools
 import re
 import sys
+import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import directed
+import numpy as np
 from constructed import ALL, FAST
 
+import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
+from minitx.analysis.measures import document_features
+from minitx.circuits import repeated
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
 TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
+ANSWERS = re.compile(r"(?<=<!-- power of patches -->\n).*?(?=<!-- end -->)", re.DOTALL)
 VERDICTS = {  # experiment -> its options
     "conditions": {},
     "notch": {"losses": 0},
@@ -29,53 +38,105 @@ VERDICTS = {  # experiment -> its options
     "sources": {},
     "kernel": {},
 }
+N_HEADS = 1, 2, 4
+N_PAIRS = 24
 SHARES = 0.11, 0.2, 0.5
 LENGTHS = {64: 6, 512: 3}  # tokens -> documents
 LAGS = (-1,), (-1, 2), (-1, 2, -3, 1)
 KINDS = "words", "copied", "near"
 SEEDS = range(3)
+PATCHES = {"patch": SEEDS, "paths": (0,)}  # seeds of pairs and of random weights
 
 
-def answer(name, model, tokens):
-    """The verdict of an experiment on documents of so many tokens."""
-    options = {"tokens": tokens, "documents": LENGTHS[tokens]} | VERDICTS[name]
+def answer(name, model, **options):
+    """The verdict of an experiment."""
     experiment = registry.get(name)
     return experiment.answer(experiment.run(model, **options)).verdict
+
+
+def on_documents(name, model, tokens):
+    """The verdict on documents of so many tokens."""
+    options = {"tokens": tokens, "documents": LENGTHS[tokens]} | VERDICTS[name]
+    return answer(name, model, **options)
 
 
 def planted(name, tokens):
     """Verdicts on the models whose heads read positions."""
     waves = FAST if name == "notch" else ALL
     for lags, share in itertools.product(LAGS, SHARES):
-        yield answer(name, directed.by_positions(lags, share, tokens, waves), tokens)
+        yield on_documents(name, directed.by_positions(lags, share, tokens, waves), tokens)
 
 
 def null(name, kind):
     """Verdicts on the models whose heads read words."""
     for seed in SEEDS:
-        yield answer(name, directed.by_words(kind, seed=seed), 64)
+        yield on_documents(name, directed.by_words(kind, seed=seed), 64)
+
+
+def of_answers(name, n_heads):
+    """Verdicts on the models in which so many heads carry the answer."""
+    for share, seed in itertools.product(SHARES, PATCHES[name]):
+        model = directed.by_positions((-1,) * n_heads, share, written=True)
+        with tempfile.TemporaryDirectory() as folder:
+            pairs = Path(folder, "pairs.txt")
+            pairs.write_text(words_before(model, seed), encoding="utf-8")
+            yield answer(name, model, pairs=str(pairs))
+
+
+def words_before(model, seed):
+    """N_PAIRS lines; each pair differs in the word before a hidden one, which is the answer."""
+    pieces = model.tokenizer.pieces(repeated.words(model))
+    words = [piece for piece in pieces if piece.startswith(" ") and piece[1:].isalpha()]
+    rng = np.random.default_rng(seed)
+    lines = [rng.choice(words, 5, replace=False).tolist() for _ in range(N_PAIRS)]
+    said = [(f"{a}{b}{c}{x}<mask>", f"{a}{b}{c}{y}<mask>", x, y) for a, b, c, x, y in lines]
+    return "".join("|".join(line) + "\n" for line in said)
+
+
+def of_random_weights(name):
+    """Verdicts on random weights, asked for random words that occur twice."""
+    for bundle, seed in itertools.product(("tiny-roberta", "tiny-gpt2"), PATCHES[name]):
+        rng = np.random.default_rng(seed)
+        yield answer(name, document_features.untrained(minitx.load(bundle), rng), seed=seed)
 
 
 def row(name):
-    """A row of the table: each kind of verdict, counted, in each column."""
+    """A row of the first table."""
     columns = [planted(name, tokens) for tokens in LENGTHS]
-    columns += [null(name, kind) for kind in KINDS]
+    return counted(name, columns + [null(name, kind) for kind in KINDS])
+
+
+def row_of_answers(name):
+    """A row of the second table."""
+    return counted(name, [of_answers(name, n) for n in N_HEADS] + [of_random_weights(name)])
+
+
+def counted(name, columns):
+    """A row: each kind of verdict, counted, in each column."""
     counts = [Counter(column) for column in columns]
     cells = [", ".join(f"{n} {kind}" for kind, n in each.most_common()) for each in counts]
     return f"| `{name}` | {' | '.join(cells)} |"
 
 
-def table(names):
-    """The table, with a row for each of these experiments."""
-    heads = ["", *(f"positions, {tokens} tokens" for tokens in LENGTHS)]
-    heads += ["words", "words, copied", "words near the token"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    return "\n".join([*lines, *(row(name) for name in names)]) + "\n"
+def table(heads, row, names):
+    """A table with a row for each of these experiments."""
+    lines = [f"| {' | '.join(['', *heads])} |", "|---" * (len(heads) + 1) + "|"]
+    return "\n".join([*lines, *map(row, names)]) + "\n"
 
+
+COLUMNS = [*(f"positions, {tokens} tokens" for tokens in LENGTHS)]
+COLUMNS += ["words", "words, copied", "words near the token"]
+ANSWERED = "one head has all", "two have half each", "four a quarter each", "random weights"
+TABLES = {  # the place on the page: experiments and their table
+    TABLE: (VERDICTS, partial(table, COLUMNS, row)),
+    ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers)),
+}
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(table(sys.argv[1:]))
-    else:
-        text = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(TABLE.sub(lambda _: table(VERDICTS), text), encoding="utf-8")
+    for place, (names, written) in TABLES.items():
+        asked = [name for name in names if name in (sys.argv[1:] or names)]
+        if asked and sys.argv[1:]:
+            print(written(asked))
+        elif asked:
+            text = PAGE.read_text(encoding="utf-8")
+            PAGE.write_text(place.sub(written(asked), text), encoding="utf-8")
