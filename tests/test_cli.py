@@ -715,6 +715,7 @@ def test_steer_refuses_in_one_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     "given, near",
     [
+        (["predict", "tiny-gpt2"], "it is an experiment: minitx run predict"),
         (["stear", "tiny-gpt2", "a"], "did you mean steer"),
         (["trace", "tiny-gpt2", "a", "--kep", "q"], "--kep; did you mean --keep"),
         (["collect", "tiny-gpt2", "--docments=4"], "--docments; did you mean --documents?"),

@@ -5,6 +5,7 @@ import contextlib
 import shlex
 
 from ..contract.options import near_matches
+from ..contract.registry import EXPERIMENTS
 from ..machine import language
 from ..machine.language import translated
 
@@ -29,7 +30,10 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += near_matches(str(value), action.choices)
+            near = near_matches(str(value), action.choices)
+            if value in EXPERIMENTS and "run" in action.choices:
+                near = f"; it is an experiment: minitx run {value}"
+            error.message += near
             raise
 
     def parse_known_args(self, args=None, namespace=None):
