@@ -240,7 +240,7 @@ const percent = share =>
     ? "–"
     : share > 0 && share < 0.0005
       ? "< 0.1 %"
-      : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+      : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 const number = x =>
   x === null ? "–" : Math.abs(x) >= 1000 ? d3.format(",.0f")(x) : `${+x.toPrecision(3)}`;
 const signed = x => (x === null ? "–" : x.toFixed(2).replace("-", "−"));
