@@ -140,11 +140,9 @@ def _asked(model, prompt, target, other, seed):
     text, answers = asked.clean[0], asked.answers[0]
     if model.encoder is not None:
         return text, asked.prefix[0], *answers
-    return (
-        (text, None, *answers)
-        if _guesses(model, text, answers[0])
-        else (_begun(model), *3 * [None])
-    )
+    if _guesses(model, text, answers[0]) or not corpus.has_tokenizer(model):
+        return text, None, *answers
+    return _begun(model), None, None, None
 
 
 def _guesses(model, text, answer):

@@ -4,6 +4,7 @@ import re
 import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import directed
 import numpy as np
@@ -274,6 +275,12 @@ def test_a_model_that_knows_repeated_words_is_asked_of_them():
     pieces = r["heads_pieces"].tolist()
     assert pieces[-4:] == pieces[:4] and r["logit"] > 10
     assert str(r["target"]) == pieces[4]
+
+
+def test_a_model_without_a_tokenizer_reads_repeated_ids():
+    folder = Path(__file__).parents[1] / "golden/falcon-two-norms"
+    r = analysis.run("attribute", str(folder)).arrays
+    assert "other" in r and r["heads_pieces"][:4].tolist() == r["heads_pieces"][-4:].tolist()
 
 
 def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
