@@ -834,7 +834,8 @@ async function countTokens() {
   try {
     const body = {page: `${pageId}-l`, model, text, second, words, hidden, other};
     const {lengths, differ, fits} = await (await post("lengths", body)).json();
-    if (other !== by("other").value) return;
+    // it is another one now, or was compared meanwhile, which says more
+    if (other !== by("other").value || other === wish.other) return;
     const [n, m] = lengths;
     by("patch-says").classList.remove("failed");
     if (m !== undefined)
