@@ -17,6 +17,7 @@ from ..contract import Asks, Of, options, register
 from ..drawing import Part, Rows, When, draw, figures, token_ticks
 from ..maths import profiles
 from ..measures import conditions, decoder_texts, heads
+from ..running import passes
 from ..running.stream import UNSAVED
 from ..texts import corpus, formats, joined
 
@@ -97,10 +98,17 @@ def _measure(model, document, pairs, best, show, suffix):
 
 
 def _patterns(model, document, pairs):
-    """Attention [n T T] of some heads."""
-    layers = {layer for layer, _ in pairs}
-    trace = run_model(model, document, keep=[("pattern", layer) for layer in layers])
-    return np.array([trace["pattern", layer][0, head] for layer, head in pairs])
+    """Attention [n T T] of some heads; no others are kept."""
+    kept = {}
+
+    def watch(name, x, layer=None):
+        if name == "pattern":
+            kept.update({pair: x[0, pair[1]].copy() for pair in pairs if pair[0] == layer})
+
+    def value(_):
+        return np.array([kept[pair] for pair in pairs])
+
+    return passes.value(passes.Reading(model, document, watch, value))
 
 
 # of a pair of texts, and of an encoder-decoder

@@ -146,7 +146,8 @@ def periodic(q, k, shuffles, seed=0):
     """Which columns of [T r] twice are periodic in both [r], and how many in each shuffle.
 
     A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99 %
-    quantile of that of its shuffled rows. Second: [shuffles].
+    quantile of that of its shuffled rows. Second: [shuffles]. In float32, which a quantile of
+    shuffles needs no more than.
 
     The first of two columns is a wave of 10 cycles in queries and keys, the second noise:
 
@@ -163,7 +164,7 @@ def periodic(q, k, shuffles, seed=0):
         heights = spectra.amplitude(qk)[spectra.DRIFT + 1 :].max(axis=0)
         return heights.reshape(2, r)
 
-    qk = np.hstack([q, k])
+    qk = np.hstack([q, k]).astype(np.float32)
     shuffled = nulls.distribution(highest, nulls.row_shuffles(qk, shuffles, seed))  # [shuffles 2 r]
     line = np.quantile(shuffled, nulls.CHANCE, axis=0)
     by_chance = (shuffled > line).all(axis=1).sum(axis=1)

@@ -2,7 +2,8 @@
 
 COSTS says how many passes of the model each experiment takes; a pass of each length is timed. Of
 the ways to read, in the order of `ways`, the first that fits is taken; where none does, the last
-one, and of COSTS, from its end, every experiment that still fits. N documents, T tokens.
+one, and of COSTS, from its end, every experiment that still fits; of the others those for which
+time is left when these are done. N documents, T tokens.
 
 Order: what experiments take, a plan, how it is chosen, what is timed, in words, for --resume.
 """
@@ -24,6 +25,8 @@ from . import blas
 
 USUAL = 10.0  # minutes
 SPARE = 0.8  # of them are planned: loading, drawing and other programs take the rest
+LAST = 0.9  # of them: until then what was left out may still be done, if it ends by then
+TRUSTED = 0.3  # of all seconds expected: as much is taken to come true until more is known
 HEADS = 72  # of the model by which COSTS were measured
 UNIT = 128  # tokens of a pass by which is counted what does not depend on the documents
 SLOW = 0.2  # seconds of a pass from which on no longer one is timed
@@ -63,53 +66,53 @@ class Cost(NamedTuple):
         return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
 
-# Measured on an encoder of 6 layers and width 384 (attribution with 128 tokens), or on BERT-base's
-# shape where it takes half or twice as many passes; estimates: that of alignment, and how much more
-# many heads take. What says least is first.
+# Measured in reports on encoders of 6 layers and width 384 and of BERT-base's shape, and on
+# decoders of 6 layers and width 512 and of GPT-2's shape; estimates: that of alignment, and how
+# much more many heads take. What says least is first.
 COSTS = {
-    "relearn": Cost(2, 2250),
-    "circuit": Cost(3, 100, 215, 24, tokens=UNIT, by_head=True),
-    "joint-grid": Cost(1.5, 560),
-    "attribution": Cost(2, 10, 600, 8, tokens=32, by_head=True),
-    "mechanisms": Cost(4, 20, 30, 60),
+    "relearn": Cost(2, 1700),
+    "circuit": Cost(3, 100, 160, 24, tokens=UNIT, by_head=True),
+    "joint-grid": Cost(1.5, 420),
+    "attribution": Cost(2, 10, 400, 8, tokens=32, by_head=True),
+    "mechanisms": Cost(4, 25, 32, 60),
     "mask-positions": Cost(3, 10, 5, 36, tokens=64, hidden=16),
-    "projections": Cost(0.5, 5, 30, 8, tokens=64, hidden=16),
-    "inject-positions": Cost(2.5, 1, 37, 20),
-    "scale-positions": Cost(2.5, 1, 33, 20),
-    "reviews": Cost(1.5, 1080),
-    "paths": Cost(1.2, 10, 140, 24, tokens=UNIT, by_head=True),
-    "patch": Cost(2, 10, 77, 24, tokens=UNIT, by_head=True),
-    "shift": Cost(1, 1, 9.5, 20, hidden=4),
-    "slices": Cost(0.3, 5, 12, 4),
-    "dial": Cost(0.7, 20, 33, 16),
-    "notch": Cost(0.7, 80, 24, 12),
+    "projections": Cost(0.5, 5, 18, 8, tokens=64, hidden=16),
+    "inject-positions": Cost(2.5, 1, 26, 20),
+    "scale-positions": Cost(2.5, 1, 23, 20),
+    "reviews": Cost(1.5, 800),
+    "paths": Cost(1.2, 10, 70, 24, tokens=UNIT, by_head=True),
+    "patch": Cost(2, 10, 55, 24, tokens=UNIT, by_head=True),
+    "shift": Cost(1, 1, 8, 20, hidden=4),
+    "slices": Cost(0.3, 5, 8, 4),
+    "dial": Cost(0.7, 8, 12, 16),
+    "notch": Cost(0.7, 25, 9, 12),
     "joint-space": Cost(1.5, 20),
-    "probe": Cost(1, 160, 15, 60, is_own=True),
-    "remove-positions": Cost(2, 4, 9, 20, hidden=5),
-    "rotation": Cost(2, 440, 2, 1),
+    "probe": Cost(1, 100, 9, 60, is_own=True),
+    "remove-positions": Cost(2, 4, 7, 20, hidden=5),
+    "rotation": Cost(2, 280, 2, 1),
     "profiles": Cost(1.3, 5, 3, 100, is_own=True),
-    "conditions": Cost(1, 2, 8, 8),
-    "sources": Cost(0.8, 10, 6, 16),
-    "components": Cost(1, 28, 5, 16),
-    "extraction": Cost(0.6, 5, 4, 16),
-    "positions": Cost(0.7, 20, 6, 16, is_own=True),
-    "queries-keys": Cost(1, 200),
-    "kernel": Cost(1.4, 9, 6, 20),
-    "lags": Cost(1.2, 28, 3, 20),
-    "residual": Cost(0.5, 1, 4, 8),
-    "chain": Cost(0.7, 1, 3, 8),
+    "conditions": Cost(1, 2, 11, 8),
+    "sources": Cost(0.8, 15, 9, 16),
+    "components": Cost(1, 40, 10, 16),
+    "extraction": Cost(0.6, 5, 2, 16),
+    "positions": Cost(0.7, 15, 4, 16, is_own=True),
+    "queries-keys": Cost(1, 100),
+    "kernel": Cost(1.4, 12, 9, 20),
+    "lags": Cost(1.2, 35, 8, 20),
+    "residual": Cost(0.5, 1, 2, 8),
+    "chain": Cost(0.7, 1, 10, 8),
     "bases": Cost(0.4, 50, 1, 16),
-    "cca": Cost(0.3, 30, 3, 20, is_own=True),
-    "norms": Cost(0.4, 50, 1, 60, is_own=True),
-    "mixing": Cost(0.4, 5, 5, 8),
+    "cca": Cost(0.3, 35, 4, 20, is_own=True),
+    "norms": Cost(0.4, 25, 0.5, 60, is_own=True),
+    "mixing": Cost(0.4, 3, 2, 8),
     "parts": Cost(0.3, 15),
     "shapes": Cost(0.3, 8),
-    "attribute": Cost(0.4, 30),
+    "attribute": Cost(0.4, 10),
     "alignment": Cost(0.5, 5, 3, 100, is_own=True),
     "singular-values": Cost(0.5, 35),
-    "heads": Cost(0.5, 80),
-    "attention": Cost(0.5, 15),
-    "predict": Cost(0.5, 15),
+    "heads": Cost(0.5, 45),
+    "attention": Cost(0.5, 25),
+    "predict": Cost(0.5, 10),
     "models": Cost(2.2, 8),
 }
 # Measured on encoders of pictures of 197 tokens, widths 384 and 768; what says least is first.
@@ -137,9 +140,10 @@ class Plan(NamedTuple):
     documents: int  # read at most (0: as many as each experiment reads by itself)
     tokens: int  # of each (0: the model's longest input)
     left_out: tuple[str, ...]
-    expected: dict[str, float]  # experiment -> seconds on one core
-    seconds: float  # of all, side by side
+    expected: dict[str, float]  # experiment -> seconds on one core, of those left out too
+    seconds: float  # of all that is not left out, side by side
     reads_pictures: bool = False
+    cores: int = 1
 
     def options(self, experiment):
         """What an experiment reads otherwise than by itself."""
@@ -190,7 +194,9 @@ def choose(seconds, names, minutes, n=1, documents=0, tokens=0, kind=None):
         if side_by_side(more, n) <= most:
             kept = more
     left_out = tuple(name for name in listed if name not in kept)
-    return first_that_fits([*kept])._replace(left_out=left_out)
+    plan = first_that_fits([*kept])
+    whole = _plan(seconds, names, minutes, n, (documents, plan.documents, plan.tokens), kind)
+    return plan._replace(left_out=left_out, expected=whole.expected)
 
 
 def ways(lengths, documents=0, tokens=0):
@@ -225,7 +231,7 @@ def _plan(seconds, names, minutes, n, documents, kind):
         of_documents = N * cost.of_document(length, kind) * np.interp(length, *curve)
         expected[name] = float(cost.seconds + cost.fixed * of_unit + of_documents)
     whole = side_by_side(expected, n)
-    return Plan(minutes, most, T, (), expected, whole, kind.reads_pictures)
+    return Plan(minutes, most, T, (), expected, whole, kind.reads_pictures, n)
 
 
 def passes(name):
@@ -329,7 +335,8 @@ def says(plan):
     """What a plan reads and leaves out, in a sentence."""
     if not plan.left_out:
         return filled("{reads}; leaves out nothing", reads=_reads(plan))
-    return filled("{reads}; leaves out {names}", reads=_reads(plan), names=", ".join(plan.left_out))
+    text = "{reads}; leaves out, unless time is left: {names}"
+    return filled(text, reads=_reads(plan), names=", ".join(plan.left_out))
 
 
 def _reads(plan):
@@ -345,14 +352,34 @@ def _reads(plan):
     return translated("reads as many documents as each experiment asks for")
 
 
-def time_left(plan, finished, passed):
+def time_left(plan, waiting, finished, passed):
     """Seconds that a report still takes, after so many; finished: {experiment: its seconds}.
 
-    What is expected is corrected by how long the finished ones took, beside what they were to take.
+    waiting: the experiments that are at work or still to come.
     """
-    expected = sum(plan.expected.get(name, 0.0) for name in finished)
-    slower = sum(finished.values()) / expected if expected else 1.0
-    return max(plan.seconds * slower - passed, 0.0)
+    expected = {name: plan.expected.get(name, 0.0) for name in (*finished, *waiting)}
+    whole = side_by_side(expected, plan.cores) * slower(plan, finished)
+    return max(whole - passed, 0.0)
+
+
+def slower(plan, finished):
+    """How much longer experiments take than expected, by those that are finished: {name: seconds}.
+
+    A few tell little of the others, so that a part of what was expected counts with them.
+    """
+    trusted = TRUSTED * sum(plan.expected[name] for name in plan.expected.keys() - plan.left_out)
+    expected = trusted + sum(plan.expected.get(name, 0.0) for name in finished)
+    return (trusted + sum(finished.values())) / expected if expected else 1.0
+
+
+def fits(plan, name, finished, passed):
+    """Whether an experiment that was left out ends within the minutes, begun after so many seconds.
+
+    >>> plan = Plan(10.0, 8, 128, ("dial",), {"lags": 300.0, "dial": 60.0}, 300.0)
+    >>> fits(plan, "dial", {"lags": 250.0}, 250.0), fits(plan, "dial", {"lags": 500.0}, 500.0)
+    (True, False)
+    """
+    return passed + plan.expected[name] * slower(plan, finished) <= plan.minutes * 60 * LAST
 
 
 # --- for --resume

@@ -9,10 +9,10 @@ with this one, however it ends.
 Order: every experiment, one of them, several together, the processes, what runs inside them.
 """
 
-import collections
 import contextlib
 import functools
 import inspect
+import itertools
 import multiprocessing
 import os
 import queue
@@ -75,38 +75,56 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
         own, note = _options_of(experiment, given, model)
         jobs.append(Job(experiment.name, function_of(experiment), name, own, note, out, resume))
     jobs.sort(key=_rank)
-    finished = _left_out(plan)
-    groups = _groups([job for job in jobs if job.experiment not in finished], n_processes)
+    late = [job for job in jobs if plan and job.experiment in plan.left_out]
+    waiting = [job for job in jobs if job not in late]
+    took, start = {}, time.monotonic()
+    groups = _groups(waiting, n_processes)
+    more = _while_time_is_left(plan, late, waiting, took, start)
+    groups = itertools.chain(groups, more)
     done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
-    start, took = time.monotonic(), {}
     with contextlib.closing(done):
-        while jobs:
-            for job in [job for job in jobs if job.experiment in finished]:
-                jobs.remove(job)
-                outcome, seconds = finished.pop(job.experiment)
-                state = _state(outcome, job.note)
-                print(f"{job.experiment:18} {seconds:6.1f} s{state}", flush=True)
-                yield registry.get(job.experiment), outcome, seconds
-            if jobs:
-                left = _left(plan, took, time.monotonic() - start)
-                progress.show(f"{jobs[0].experiment} …{left}")
-                finished = next(done)
-                took |= {name: own.seconds for name, own in finished.items()}
-                progress.show("")
+        _show(waiting, plan, took, start)
+        for finished in done:
+            took |= {name: own.seconds for name, own in finished.items()}
+            progress.show("")
+            for job in [job for job in waiting if job.experiment in finished]:
+                waiting.remove(job)
+                yield _said(job, finished[job.experiment])
+            _show(waiting, plan, took, start)
+    reason = "does not fit into {minutes:g} minutes beside the others"
+    for job in late:
+        failure = Failure(filled(reason, minutes=plan.minutes), left_out=True)
+        yield _said(job, Done(failure, 0.0))
 
 
-def _left_out(plan):
-    """{experiment: Done} of those that a plan leaves out."""
-    if plan is None:
-        return {}
-    reason = filled("does not fit into {minutes:g} minutes beside the others", minutes=plan.minutes)
-    return {name: Done(Failure(reason, left_out=True), 0.0) for name in plan.left_out}
+def _while_time_is_left(plan, late, waiting, took, start):
+    """[job] of those that a plan leaves out, when it is asked for and the job still fits.
+
+    What says most is first. The job goes from `late` to `waiting`.
+    """
+    order = [*budget.costs(plan.reads_pictures)] if plan else []
+    for job in sorted(late, key=lambda job: -order.index(job.experiment)):
+        if budget.fits(plan, job.experiment, took, time.monotonic() - start):
+            late.remove(job)
+            waiting.append(job)
+            yield [job]
 
 
-def _left(plan, took, passed):
-    """', about 4 min left' while a plan lasts; took: {experiment: seconds} of those done."""
-    left = budget.time_left(plan, took, passed) if plan else 0.0
-    return filled(", about {time} left", time=progress.duration(left)) if left else ""
+def _said(job, done):
+    """(experiment, outcome, seconds) of a job, and a line of it on stdout."""
+    outcome, seconds = done
+    print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
+    return registry.get(job.experiment), outcome, seconds
+
+
+def _show(waiting, plan, took, start):
+    """The first experiment that is not done yet and, by a plan, the time that is left."""
+    if not waiting:
+        return
+    names, passed = [job.experiment for job in waiting], time.monotonic() - start
+    left = budget.time_left(plan, names, took, passed) if plan else 0.0
+    text = filled(", about {time} left", time=progress.duration(left)) if left else ""
+    progress.show(f"{names[0]} …{text}")
 
 
 def function_of(experiment):
@@ -243,11 +261,13 @@ def _side_by_side(groups, n):
     """
     n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
     processes = {}  # pipe -> its process
+    groups = iter(groups)
     try:
         with _without_interrupts():
-            for _ in range(min(n, len(groups))):  # a plan may leave out all
+            for jobs in itertools.islice(groups, n):
                 pipe, process = _start(n_threads)
                 processes[pipe] = process
+                pipe.send(jobs)
         yield from _from_each(list(processes), groups)
     except (EOFError, ConnectionError):
         raise OSError(
@@ -271,14 +291,11 @@ def _start(n_threads):
 
 def _from_each(pipes, groups):
     """{experiment: Done} of each group: a process gets its next one when it has done one."""
-    left = collections.deque(groups)
-    for pipe in pipes:
-        pipe.send(left.popleft())
     while pipes:
         for pipe in connection.wait(pipes):
             done = pipe.recv()
-            if left:
-                pipe.send(left.popleft())
+            if jobs := next(groups, None):
+                pipe.send(jobs)
             else:
                 pipes.remove(pipe)
             if isinstance(done, Exception):

@@ -15,7 +15,7 @@ import minitx
 from minitx import threads
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
-from minitx.analysis.running import executor, many
+from minitx.analysis.running import budget, executor, many
 from minitx.analysis.running.single import Failure
 
 MODEL = "tiny-gpt2"
@@ -83,6 +83,19 @@ def test_what_takes_longest_goes_first_of_what_reads_by_itself():
     assert groups[4:] == [["rotation"], ["norms"]]  # rotation reads a single document
     alone = [job.experiment for [job, *_] in many._groups(jobs, 1)]
     assert alone == ["models", "shift", "norms", "mask-positions", "rotation", "dial"]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_was_left_out_is_done_while_time_is_left(tmp_path, capsys, n):
+    names = "parts", "predict", "attention"
+    expected = {"parts": 0.0, "predict": 4000.0, "attention": 300.0}
+    plan = budget.Plan(10.0, 0, 0, names[1:], expected, 0.0, cores=n)
+    listed = [registry.get(name) for name in names]
+    given = minitx.load(MODEL), MODEL, {}, tmp_path
+    done = {x.name: y for x, y, _ in many.every(listed, *given, n_processes=n, plan=plan)}
+    assert [*done][-1] == "predict" and done["attention"].figures
+    assert done["predict"].reason == "does not fit into 10 minutes beside the others"
+    assert done["predict"].left_out and "predict" in capsys.readouterr().out
 
 
 def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
