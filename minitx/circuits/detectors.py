@@ -20,6 +20,7 @@ from .scores import Scores
 Kind = Literal["previous", "next", "first", "itself", "duplicate", "induction", "copying"]
 N_TEXTS = 16
 READ_BY_HEADS = "W_Q", "W_K", "W_V"
+WORDS = 1 << 13  # of the vocabulary, that are in float64 at a time
 EARLY, LATE = 0.1, 0.9  # of the repeated half: where the in-context score compares losses
 
 
@@ -88,7 +89,10 @@ def copying(model: Model) -> np.ndarray:  # [L H]
     if model.weights.W_map is not None:
         text = f"W_E is [V {W_E.shape[1]}] and the stream {model.config.d_model} wide"
         raise ValueError(f"copying needs words as wide as the stream; here {text}")
-    middle = W_U.astype(np.float64) @ W_E.astype(np.float64)  # [D D]
+    middle = np.zeros((len(W_U), len(W_U)))  # W_U W_E, a part of the vocabulary at a time
+    for first in range(0, len(W_E), WORDS):
+        words = slice(first, first + WORDS)
+        middle += W_U[:, words].astype(np.float64) @ W_E[words].astype(np.float64)
     rows = [_copying_of_layer(w, middle, model.config) for w in model.layers]
     return np.array(rows)
 
