@@ -204,6 +204,8 @@ def _largest(r):
     """The largest part of a head or an MLP as a share of all of theirs; of drawn tokens."""
     computed = np.flatnonzero(r["computed"])
     sizes = abs(np.c_[r["parts"], r["drawn"]][computed])  # [C 1+n]
+    if not sizes[:, 0].any():
+        raise NotApplicable("no head and no MLP adds anything to this logit")
     sizes = sizes[:, sizes.sum(axis=0) > 0]  # a token may be drawn beside itself
     of_largest = sizes.max(axis=0) / sizes.sum(axis=0)
     i = computed[sizes[:, 0].argmax()]

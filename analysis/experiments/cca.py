@@ -177,10 +177,14 @@ def _headline(r):
 
 
 def _kept(r):
-    """Consecutive layers with at least half of the mean correlation before layer 0."""
+    """Consecutive layers with at least half of the mean correlation before layer 0.
+
+    They exceed chance by the margin, too, unless chance has the half itself: then both count.
+    """
     chance = np.maximum(r["mean_null"], r["mean_random"])
     half = KEPT * r["mean"][0]
-    keeps = (r["mean"] >= half) & (r["mean"] > chance + verdict.MARGIN)
+    exceeds = (r["mean"] > chance + verdict.MARGIN) | (chance >= half)
+    keeps = (r["mean"] >= half) & exceeds
     by_chance = np.cumprod(chance[1:] >= half)
     return {"n_kept": np.cumprod(keeps[1:]).sum(), "n_kept_null": by_chance.sum()}
 

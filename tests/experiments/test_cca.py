@@ -1,6 +1,7 @@
 """How much of the position table each layer's stream still holds; runs that go on."""
 
 import constructed
+import directed
 import numpy as np
 import pytest
 
@@ -41,6 +42,21 @@ def test_positions_that_a_head_erases_are_gone(results):
     assert result["high"].tolist() == [12, 0, 0]
     enough = {"n_rows": np.array(10 * result["n_features"]), "documents": np.array(8)}
     assert registry.get("cca").answer(result | enough).verdict == "no"
+
+
+def test_what_random_weights_keep_too_is_neither_denied_nor_claimed():
+    # 0.93 at each layer, as random weights have it: all layers keep positions, theirs as well
+    r = {name: np.full(3, 0.93) for name in ("mean", "mean_random")} | {"mean_null": np.zeros(3)}
+    assert experiment._kept(r) == {"n_kept": 2, "n_kept_null": 2}
+    assert experiment._kept(r | {"mean": np.array([0.93, 0.3, 0.3])})["n_kept"] == 0
+
+
+def test_small_positions_stay_readable_where_nothing_writes_over_them():
+    """A quarter of the waves is less than half of them, whatever their size beside words."""
+    for stay, kind in ((1, "yes"), (0.75, "yes"), (0.25, "no"), (0, "no")):
+        model = directed.written_over(stay, size=0.11, places=256)
+        options = {"documents": 16, "tokens": 256, "shuffles": 30}
+        assert analysis.run("cca", model, **options).answer.verdict == kind, stay
 
 
 def test_on_its_own_documents_a_fit_finds_more(results):

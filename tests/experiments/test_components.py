@@ -277,6 +277,11 @@ def test_a_model_that_knows_repeated_words_is_asked_of_them():
     assert str(r["target"]) == pieces[4]
 
 
+def test_parts_that_add_nothing_are_said():
+    with pytest.raises(registry.NotApplicable, match="no head and no MLP adds anything"):
+        analysis.run("attribute", directed.by_words("words"))
+
+
 def test_a_model_without_a_tokenizer_reads_repeated_ids():
     folder = Path(__file__).parents[1] / "golden/falcon-two-norms"
     r = analysis.run("attribute", str(folder)).arrays

@@ -4,6 +4,8 @@ By words a head knows its neighbours: the embedding of a word holds, beside the 
 stand before it in the sample. So its heads look at the token before, and no position tells them. In
 `copied` a second layer reads words that such a head has copied; in `near` the same head also reads
 slow waves, a wide bump around its own token. `noise` is a position table that no head reads.
+
+In `written_over` no head looks anywhere; MLPs write what words make over some of the positions.
 """
 
 from dataclasses import replace
@@ -30,11 +32,12 @@ from constructed import (
 from constructed import D as WIDTH
 
 from minitx.analysis.texts import corpus
-from minitx.arrays import Weights
+from minitx.arrays import Layer, Weights
 
 QUIET = 0.3  # amplitude of the waves that heads of one band read, beside 1 of the others
 NOISE = 0.3  # amplitude of position noise
 BUMP = 3.0  # of slow waves, beside words
+NEURONS, LOUD = 256, 4.0  # of MLPs that write over positions, and how loud they are
 READ = 50  # documents whose neighbours are known
 
 
@@ -72,10 +75,10 @@ def _sharpness(lag, share, tokens, waves_read):
     return scipy.optimize.brentq(too_much, 0, 200)
 
 
-def by_words(kind, sharp=8.0, seed=0):
+def by_words(kind, sharp=8.0, seed=0, places=T):
     """A null model: `words`, `copied` or `near`. sharp: the score of the right neighbour."""
     rng = np.random.default_rng(seed)
-    table = NOISE * rng.standard_normal((T, HALF))
+    table = NOISE * rng.standard_normal((places, HALF))
     table[:, [*WORDS, *COPIES]] = 0
     factor = sharp / len(WORDS) * 2 * (len(WORDS) + len(COPIES)) / WIDTH
     heads = {(0, head): _word_head(COPIES, WORDS, factor) for head in range(3)}
@@ -83,11 +86,29 @@ def by_words(kind, sharp=8.0, seed=0):
         heads[0, 0] |= move(WORDS, POSITIONS, 2.0)
         heads[1, 0] = heads[1, 1] = _word_head(WORDS, POSITIONS, factor)
     if kind == "near":
-        table = wave_table()
+        table = wave_table(places)
         heads = {place: _with_bump(parts, factor) for place, parts in heads.items()}
     model = build(table, heads)
     arrays = vars(model.weights) | {"W_E": _with_neighbours(model, rng)}
     return replace(model, weights=Weights(**arrays))
+
+
+def written_over(stay, size, seed=0, places=T):
+    """MLPs write over all but this share of the waves, which are `size` of words, and elsewhere."""
+    rng = np.random.default_rng(seed)
+    model = build(size * wave_table(places), {})
+    lost = [*COPIES, *POSITIONS[2 * round(stay * len(ALL)) :]]
+    layers = tuple(_writing(layer, lost, rng) for layer in model.layers)
+    return replace(model, config=replace(model.config, d_mlp=NEURONS), layers=layers)
+
+
+def _writing(layer, columns, rng):
+    """The layer with an MLP that reads words alone and writes to these columns."""
+    W_in, W_out = np.zeros((NEURONS, HALF)), np.zeros((NEURONS, HALF))
+    W_in[:, WORDS] = rng.standard_normal((NEURONS, len(WORDS))) / len(WORDS) ** 0.5
+    W_out[:, columns] = LOUD * rng.standard_normal((NEURONS, len(columns))) / NEURONS**0.5
+    arrays = {"W_in": both_signs(W_in / 2).T, "b_in": np.zeros(NEURONS), "W_out": both_signs(W_out)}
+    return Layer(**vars(layer) | arrays)
 
 
 def _word_head(queried, looked_up, factor):

@@ -7,7 +7,8 @@ Planted: one, two or four heads that read positions and give a fixed offset 0.11
 their attention, in documents of 64 and of 512 tokens; for `notch` they read waves of 2 to 4 tokens
 alone. Null: heads whose direction words alone make, of three kinds (directed.py), three seeds.
 For `patch` and `paths` one, two or four heads copy the word before a hidden one, and as many write
-it: each has all, half or a quarter of the answer. Null: random weights.
+it: each has all, half or a quarter of the answer. Null: random weights. For `cca` MLPs write over
+none of the position waves, a quarter, three quarters or all.
 """
 
 import itertools
@@ -15,6 +16,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,11 +28,13 @@ import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
+from minitx.arrays import Layer
 from minitx.circuits import repeated
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
 TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
 ANSWERS = re.compile(r"(?<=<!-- power of patches -->\n).*?(?=<!-- end -->)", re.DOTALL)
+READABLE = re.compile(r"(?<=<!-- power of cca -->\n).*?(?=<!-- end -->)", re.DOTALL)
 VERDICTS = {  # experiment -> its options
     "conditions": {},
     "notch": {"losses": 0},
@@ -45,6 +49,8 @@ LENGTHS = {64: 6, 512: 3}  # tokens -> documents
 LAGS = (-1,), (-1, 2), (-1, 2, -3, 1)
 KINDS = "words", "copied", "near"
 SEEDS = range(3)
+STAY = 1, 0.75, 0.25, 0  # share of the waves that nothing writes over
+ROWS = {64: 60, 512: 8}  # tokens -> documents, enough for `cca`
 PATCHES = {"patch": SEEDS, "paths": (0,)}  # seeds of pairs and of random weights
 
 
@@ -100,6 +106,33 @@ def of_random_weights(name):
         yield answer(name, document_features.untrained(minitx.load(bundle), rng), seed=seed)
 
 
+def readable(name, stay, tokens):
+    """Verdicts on the models in which this share of the positions stays."""
+    for size, seed in itertools.product(SHARES, SEEDS):
+        model = directed.written_over(stay, size, seed, max(tokens, directed.T))
+        yield answer(name, model, tokens=tokens, documents=ROWS[tokens])
+
+
+def drawn_anew(name):
+    """Verdicts on bundled models whose queries and keys have noise in place of weights."""
+    for bundle, seed in itertools.product(("deep-roberta", "tiny-roberta", "tiny-gpt2"), SEEDS):
+        model = minitx.load(bundle)
+        random = document_features.untrained(model, np.random.default_rng(seed))
+        layers = tuple(map(_with_queries_and_keys, model.layers, random.layers))
+        yield answer(name, replace(model, layers=layers))
+
+
+def _with_queries_and_keys(own, other):
+    """A layer whose queries and keys have the weights of another."""
+    return Layer(**vars(own) | {"W_Q": other.W_Q, "W_K": other.W_K})
+
+
+def row_of_readable(name):
+    """A row of the third table."""
+    columns = [readable(name, stay, 512) for stay in STAY]
+    return counted(name, [readable(name, 1, 64), *columns, drawn_anew(name)])
+
+
 def row(name):
     """A row of the first table."""
     columns = [planted(name, tokens) for tokens in LENGTHS]
@@ -127,9 +160,12 @@ def table(heads, row, names):
 COLUMNS = [*(f"positions, {tokens} tokens" for tokens in LENGTHS)]
 COLUMNS += ["words", "words, copied", "words near the token"]
 ANSWERED = "one head has all", "two have half each", "four a quarter each", "random weights"
+STAYED = "all waves stay, 64 tokens", "all, 512 tokens", "three quarters", "a quarter", "none"
+STAYED += ("queries and keys drawn anew",)
 TABLES = {  # the place on the page: experiments and their table
     TABLE: (VERDICTS, partial(table, COLUMNS, row)),
     ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers)),
+    READABLE: (("cca",), partial(table, STAYED, row_of_readable)),
 }
 
 if __name__ == "__main__":
