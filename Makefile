@@ -15,7 +15,7 @@ test-fast: .venv/ready  ## the core and the maths, under a minute
 
 KERNEL ?= Haswell
 test-kernel: .venv/ready  ## what compares bits, or counts at a threshold, under another BLAS kernel; KERNEL=Prescott
-	OPENBLAS_CORETYPE=$(KERNEL) $(BIN)/python -m pytest -n auto tests/core tests/maths tests/experiments/test_rotation_lags.py
+	OPENBLAS_CORETYPE=$(KERNEL) $(BIN)/python -m pytest -n auto --dist worksteal tests/core tests/maths tests/experiments/test_rotation_lags.py
 
 test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
 	.venv-lowest/bin/python -m pytest

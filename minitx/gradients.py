@@ -190,9 +190,10 @@ def expand_names(names, available, model):
     if isinstance(names, str) or from_first(names, model) in available:
         names = [names]
     expanded = {}
+    named = [(key, name_of(key)) for key in available]
     for key in names:
         wanted = from_first(key, model)
-        matches = [name for name in available if wanted in (name, name_of(name))]
+        matches = [key for key, name in named if wanted in (key, name)]
         if not matches:
             known = list(dict.fromkeys(map(name_of, available)))
             close = ", ".join(difflib.get_close_matches(str(name_of(key)), known, 3, 0.4)) or "none"

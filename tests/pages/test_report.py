@@ -39,6 +39,7 @@ from minitx.analysis import experiments
 from minitx.analysis.pages import report
 from minitx.analysis.running import single
 model, name = single.loaded("tiny-roberta")
+report.EVERY = 600  # one page in between; another test looks at more
 sys.exit(report.make(model, name, pathlib.Path(sys.argv[1]), {FEW}))
 """
 
