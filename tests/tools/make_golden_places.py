@@ -80,6 +80,7 @@ SIZES = {
 }
 T = 12, 7  # tokens of the two texts
 INPUTS = single.INPUTS
+
 SCALED = {  # rope_scaling of the older form of a config.json
     "linear": dict(rope_type="linear", factor=3.0),
     "llama3": dict(
@@ -91,114 +92,7 @@ SCALED = {  # rope_scaling of the older form of a config.json
     ),
     "yarn": dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4),
 }
-LONGROPE = dict(
-    rope_type="longrope",
-    rope_theta=100.0,
-    short_factor=[1.1, 1.5, 2.0],
-    long_factor=[1.4, 2.5, 6.0],
-    original_max_position_embeddings=12,
-)
-
-# as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
-VARIANTS = [
-    ("llama-grouped", "LlamaForCausalLM", {}, "", "every"),
-    (
-        "llama-tied",
-        "LlamaForCausalLM",
-        dict(
-            tie_word_embeddings=True,
-            num_key_value_heads=None,
-            attention_bias=True,
-            mlp_bias=True,
-            rope_scaling=SCALED["llama3"],
-        ),
-        "old-rope buffers",
-        "holes",
-    ),
-    (
-        "llama-wide",
-        "LlamaForCausalLM",
-        dict(head_dim=10, num_key_value_heads=1, rope_scaling=SCALED["yarn"], hidden_act="gelu"),
-        "BF16 shards",
-        "positions",
-    ),
-    (
-        "llama-sequence",
-        "LlamaForSequenceClassification",
-        dict(num_labels=3, rope_scaling=SCALED["linear"], num_hidden_layers=1, pad_token_id=60),
-        "F16",
-        "mask",
-    ),
-    (
-        "llama-dynamic",
-        "LlamaForCausalLM",
-        dict(rope_scaling=dict(rope_type="dynamic", factor=2.0), max_position_embeddings=8),
-        "F16",
-        "every long",
-    ),
-    (
-        "mistral-window",
-        "MistralForCausalLM",
-        dict(sliding_window=5, head_dim=4, num_hidden_layers=3),
-        "BF16",
-        "",
-    ),
-    ("qwen2-biases", "Qwen2ForCausalLM", dict(tie_word_embeddings=True), "", ""),
-    (
-        "qwen2-window",
-        "Qwen2ForCausalLM",
-        dict(use_sliding_window=True, sliding_window=4, max_window_layers=1, num_hidden_layers=3),
-        "F16 old-layers",
-        "holes",
-    ),
-    ("qwen2-longrope", "Qwen2ForCausalLM", dict(rope_parameters=LONGROPE), "BF16", ""),
-    ("qwen3-norms", "Qwen3ForCausalLM", dict(head_dim=8), "", "every positions"),
-    ("gpt_neox-parallel", "GPTNeoXForCausalLM", {}, "attention-buffers", "every"),
-    (
-        "gpt_neox-sequential",
-        "GPTNeoXForCausalLM",
-        dict(use_parallel_residual=False, rotary_pct=0.8, hidden_act="gelu_new"),
-        "BF16 old-neox",
-        "positions",
-    ),
-    (
-        "gpt_neox-nowhere",
-        "GPTNeoXForCausalLM",
-        dict(rotary_pct=0.0, attention_bias=False, tie_word_embeddings=True),
-        "",
-        "mask",
-    ),
-    ("bloom-three", "BloomForCausalLM", {}, "", "every"),
-    (
-        "bloom-residual",
-        "BloomForCausalLM",
-        dict(apply_residual_connection_post_layernorm=True, n_head=2),
-        "BF16 no-prefix",
-        "",
-    ),
-    (
-        "bloom-twelve",
-        "BloomForCausalLM",
-        dict(n_head=12, hidden_size=24, n_layer=1, tie_word_embeddings=False),
-        "F16 shards",
-        "holes",
-    ),
-    ("modernbert-masked", "ModernBertForMaskedLM", {}, "", "every"),
-    (
-        "modernbert-sequence",
-        "ModernBertForSequenceClassification",
-        dict(num_labels=3, classifier_pooling="mean", num_hidden_layers=3),
-        "F16 old-modernbert",
-        "",
-    ),
-    (
-        "modernbert-bare",
-        "ModernBertModel",
-        dict(attention_bias=True, mlp_bias=True, hidden_activation="gelu_new", local_attention=3),
-        "BF16",
-        "positions",
-    ),
-]
+VARIANTS = single.variants("make_golden_places")
 
 
 # --- a random model

@@ -13,7 +13,7 @@ import make_golden_decoders as decoders
 import make_golden_places as places
 import torch
 import transformers
-from make_golden_decoders import GATED, LINEAR, LLAMA, SMALL, YARN, eager
+from make_golden_decoders import GATED, LLAMA, SMALL, eager
 from make_golden_places import LAYER
 
 NEO = dict(vocab_size=23, hidden_size=8, num_layers=2, num_heads=2, intermediate_size=10)
@@ -33,135 +33,7 @@ SIZES = {
     | dict(intermediate_size=10, max_position_embeddings=32, rope_theta=100.0)
     | dict(bos_token_id=1, eos_token_id=2, pad_token_id=0),
 }
-LOCAL, MIXED = [[["local"], 2]], [[["local"], 1], [["global", "local"], 1]]
-# folder | class, without its family | changes of its config | files (see DISK) | inputs, outputs
-ROWS = {
-    "GPTNeo": [
-        ("window", "CausalLM", {}, "neo-buffers", "every"),
-        ("local", "CausalLM", dict(attention_types=LOCAL, num_heads=4), "BF16", "positions"),
-        ("untied", "CausalLM", dict(tie_word_embeddings=False, window_size=4), "F16", "holes"),
-        (
-            "deep",
-            "CausalLM",
-            dict(num_layers=3, attention_types=MIXED, intermediate_size=None)
-            | dict(activation_function="gelu"),
-            "BF16 shards",
-            "",
-        ),
-        ("sequence", "SequenceClassification", dict(num_labels=3, pad_token_id=0), "no-prefix", ""),
-        ("token", "TokenClassification", dict(num_labels=3), "F16", ""),
-        ("question", "QuestionAnswering", dict(window_size=4), "BF16", ""),
-    ],
-    "Gemma": [
-        ("shared", "CausalLM", dict(num_attention_heads=4), "", "every"),
-        ("biases", "CausalLM", dict(attention_bias=True), "BF16", "positions"),
-        ("exact", "CausalLM", dict(hidden_act="gelu", rope_parameters=YARN), "F16 old-act", ""),
-        (
-            "untied",
-            "CausalLM",
-            dict(tie_word_embeddings=False, num_key_value_heads=1, rope_scaling=LINEAR),
-            "BF16 shards old-rope",
-            "holes",
-        ),
-        ("silu", "CausalLM", dict(hidden_act="silu", num_hidden_layers=3, head_dim=4), "F16", ""),
-        ("sequence", "SequenceClassification", dict(num_labels=3), "no-prefix", ""),
-        ("token", "TokenClassification", dict(num_labels=3), "F16", ""),
-    ],
-    "Starcoder2": [
-        ("shared", "CausalLM", {}, "", "every"),
-        ("window", "CausalLM", dict(sliding_window=4, num_key_value_heads=1), "BF16", ""),
-        ("biasless", "CausalLM", dict(use_bias=False), "F16", "positions"),
-        (
-            "untied",
-            "CausalLM",
-            dict(tie_word_embeddings=False, rope_scaling=YARN, num_hidden_layers=3),
-            "BF16 shards",
-            "",
-        ),
-        ("old", "CausalLM", dict(rope_scaling=LINEAR, hidden_act="gelu"), "F16 old-rope", "holes"),
-        ("sequence", "SequenceClassification", dict(num_labels=3), "no-prefix", ""),
-        ("token", "TokenClassification", dict(num_labels=3, sliding_window=3), "BF16", ""),
-    ],
-    "Phi": [
-        ("part", "CausalLM", {}, "", "every"),
-        ("norms", "CausalLM", dict(qk_layernorm=True, num_attention_heads=1), "F16", "every"),
-        (
-            "shared",
-            "CausalLM",
-            dict(num_attention_heads=4, num_key_value_heads=2) | dict(partial_rotary_factor=1.0),
-            "F16",
-            "positions",
-        ),
-        (
-            "tied",
-            "CausalLM",
-            dict(tie_word_embeddings=True, hidden_act="gelu", num_hidden_layers=3),
-            "BF16 shards",
-            "holes",
-        ),
-        ("old", "CausalLM", dict(rope_scaling=LINEAR), "F16 old-rope", ""),
-        ("sequence", "SequenceClassification", dict(num_labels=3), "no-prefix", ""),
-        ("token", "TokenClassification", dict(num_labels=3), "BF16", ""),
-    ],
-}
-ROWS["SmolLM3"] = [
-    ("fourth", "CausalLM", dict(num_hidden_layers=4, num_attention_heads=4), "", ""),
-    ("listed", "CausalLM", dict(no_rope_layers=[0, 1]), "F16", "every"),
-    (
-        "window",
-        "CausalLM",
-        dict(use_sliding_window=True, sliding_window=3, no_rope_layer_interval=2)
-        | dict(num_hidden_layers=3, num_key_value_heads=1),
-        "F16 shards",
-        "",
-    ),
-    (
-        "untied",
-        "CausalLM",
-        dict(tie_word_embeddings=False, attention_bias=True, mlp_bias=True)
-        | dict(no_rope_layers=[1, 0], rope_scaling=YARN),
-        "BF16",
-        "positions",
-    ),
-    ("nowhere", "CausalLM", dict(no_rope_layers=[0, 0], hidden_act="gelu"), "F16", ""),
-    ("sequence", "SequenceClassification", dict(num_labels=3, no_rope_layers=[1, 0]), "F16", ""),
-    ("token", "TokenClassification", dict(num_labels=3, no_rope_layers=[0, 1]), "BF16", ""),
-    ("question", "QuestionAnswering", dict(no_rope_layers=[1, 0]), "F16", ""),
-]
-ROWS["Olmo"] = [
-    ("limited", "CausalLM", dict(clip_qkv=0.8, num_attention_heads=4), "", "every"),
-    ("free", "CausalLM", dict(attention_bias=True), "BF16", "positions"),
-    ("biases", "CausalLM", dict(attention_bias=True, clip_qkv=0.9), "F16 shards", ""),
-    (
-        "tied",
-        "CausalLM",
-        dict(tie_word_embeddings=True, num_hidden_layers=3, rope_scaling=LINEAR),
-        "BF16 old-rope",
-        "holes",
-    ),
-    ("single", "CausalLM", dict(num_key_value_heads=1, hidden_act="gelu", clip_qkv=2.0), "F16", ""),
-    ("sequence", "SequenceClassification", dict(num_labels=3), "no-prefix", ""),
-]
-ROWS["Granite"] = [
-    ("shared", "CausalLM", dict(num_attention_heads=4), "", "every"),
-    ("biases", "CausalLM", dict(attention_bias=True, mlp_bias=True), "BF16", "positions"),
-    ("tied", "CausalLM", dict(tie_word_embeddings=True, embedding_multiplier=3), "F16", "holes"),
-    (
-        "deep",
-        "CausalLM",
-        dict(num_hidden_layers=3, residual_multiplier=1.3, rope_scaling=YARN),
-        "BF16 shards",
-        "",
-    ),
-    ("single", "CausalLM", dict(num_key_value_heads=1, attention_multiplier=1), "F16", ""),
-    ("plain", "CausalLM", dict(logits_scaling=1.0, residual_multiplier=1.0), "BF16", ""),
-]
-NAMES = {"GPTNeo": "gpt_neo"}
-VARIANTS = [
-    (f"{NAMES.get(family, family.lower())}-{name}", f"{family}For{head}", *rest)
-    for family, rows in ROWS.items()
-    for name, head, *rest in rows
-]
+VARIANTS = single.variants("make_golden_recent")
 
 
 # --- files

@@ -17,34 +17,8 @@ import transformers
 
 ALBERT = single.BERT | dict(hidden_size=12, intermediate_size=14, embedding_size=8)
 ALBERT |= dict(num_hidden_layers=3, classifier_dropout_prob=0.3)
-TWO = dict(num_hidden_groups=2, num_hidden_layers=5)
 ORDER = "AlbertForNextSentencePrediction"  # no class of the library: the second head alone
-# as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
-VARIANTS = [
-    ("albert-masked", "MaskedLM", {}, "", "types every"),
-    ("albert-bare", "Model", TWO | dict(hidden_act="gelu"), "F16", "pads"),
-    (
-        "albert-inner",
-        "MaskedLM",
-        dict(inner_group_num=2, num_hidden_layers=2, hidden_act="relu"),
-        "BF16 no-prefix",
-        "every mask",
-    ),
-    (
-        "albert-untied",
-        "MaskedLM",
-        dict(tie_word_embeddings=False, num_hidden_groups=3, num_attention_heads=2),
-        "shards",
-        "positions",
-    ),
-    ("albert-pretraining", "PreTraining", {}, "gamma decoder buffers hub-config", "types"),
-    ("albert-square", "MaskedLM", dict(embedding_size=12, layer_norm_eps=1e-3), "F16", "holes"),
-    ("albert-order", "PreTraining", dict(num_attention_heads=1), "order", "types"),
-    ("albert-sequence", "SequenceClassification", dict(num_labels=3), "BF16", "types"),
-    ("albert-token", "TokenClassification", TWO | dict(num_labels=4), "", "mask"),
-    ("albert-question", "QuestionAnswering", dict(num_attention_heads=6), "F16", "pads"),
-    ("albert-choice", "MultipleChoice", {}, "", "types"),
-]
+VARIANTS = single.variants("make_golden_shared")
 
 
 # --- files
