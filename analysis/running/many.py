@@ -13,6 +13,7 @@ import contextlib
 import functools
 import inspect
 import itertools
+import math
 import multiprocessing
 import os
 import queue
@@ -81,7 +82,10 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
     groups = _groups(waiting, n_processes)
     more = _while_time_is_left(plan, late, waiting, took, start)
     groups = itertools.chain(groups, more)
-    done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
+    if n_processes == 1:
+        done = _one_by_one(groups, model)
+    else:
+        done = _side_by_side(groups, n_processes, is_planned=plan is not None)
     with contextlib.closing(done):
         _show(waiting, plan, took, start)
         for finished in done:
@@ -253,10 +257,11 @@ def _one_by_one(groups, model):
 # --- processes
 
 
-def _side_by_side(groups, n):
+def _side_by_side(groups, n, is_planned=False):
     """{experiment: Done} of each group, as soon as it is done, from n processes.
 
-    Each has a pipe of its own: one that ends while it writes is the end of that pipe alone.
+    is_planned: a plan says how long all takes, so that no process does. Each has a pipe of its own:
+    one that ends while it writes is the end of that pipe alone.
     Raises OSError if one of them is killed.
     """
     n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
@@ -265,7 +270,7 @@ def _side_by_side(groups, n):
     try:
         with _without_interrupts():
             for jobs in itertools.islice(groups, n):
-                pipe, process = _start(n_threads)
+                pipe, process = _start(n_threads, is_planned)
                 processes[pipe] = process
                 pipe.send(jobs)
         yield from _from_each(list(processes), groups)
@@ -279,11 +284,11 @@ def _side_by_side(groups, n):
             process.join()
 
 
-def _start(n_threads):
+def _start(n_threads, is_planned):
     """A process that runs what comes through a pipe: (this side of the pipe, process)."""
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, n_threads, _in_process))
+    process = context.Process(target=_work, args=(theirs, n_threads, is_planned, _in_process))
     process.start()
     theirs.close()
     return ours, process
@@ -317,11 +322,13 @@ def _without_interrupts():
 # --- inside a process
 
 
-def _work(pipe, n_threads, run):
+def _work(pipe, n_threads, is_planned, run):
     """Run each group that comes through a pipe, with a part of the cores, no lines of progress."""
     memory.share_freed_memory()
     blas.limit(n_threads)
     sys.stderr = _Messages(sys.stderr)
+    if is_planned:
+        progress.LONG = math.inf
     groups = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, groups), daemon=True).start()
     while True:

@@ -1,5 +1,6 @@
 """Many experiments: side by side they are the same bytes, and nothing outlives an end."""
 
+import math
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ import minitx
 from minitx import threads
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
+from minitx.analysis.machine import progress
 from minitx.analysis.running import budget, executor, many
 from minitx.analysis.running.single import Failure
 
@@ -126,6 +128,18 @@ def test_processes_that_write_what_nobody_reads_end(monkeypatch):
     next(done)
     done.close()
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("is_planned", [True, False])
+def test_beside_a_plan_no_loop_says_how_long_it_takes(monkeypatch, is_planned):
+    """It counts documents that ever fewer experiments read, and says minutes that do not pass."""
+    monkeypatch.setattr(many, "_in_process", _longest_untold)
+    [seconds] = many._side_by_side(["any"], 2, is_planned)
+    assert seconds == (math.inf if is_planned else 600.0)
+
+
+def _longest_untold(jobs):
+    return progress.LONG
 
 
 def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkeypatch):
