@@ -79,7 +79,7 @@ def answers(model, text, n):
     milliseconds, mib = milliseconds[WARM:], mib[WARM:]
     median, most = np.quantile(milliseconds, [0.5, 0.95])
     result = {"changes": n, "tokens": tokens}
-    result |= {"median ms": round(float(median), 1), "95 % within ms": round(float(most), 1)}
+    result |= {"median ms": round(float(median), 1), "95% within ms": round(float(most), 1)}
     result["longest ms"] = round(max(milliseconds), 1)
     result["MiB after a tenth"] = round(mib[max(0, n // 10 - 1)], 1)
     return result | {"MiB at the end": round(mib[-1], 1)}

@@ -267,7 +267,7 @@ def export(folder):
     """Write the ONNX files of a checkpoint, "plain" and "fused".
 
     "plain" is the graph as torch exports it; "fused" has norms, GELU and attention fused. Graphs of
-    torch's older exporter run 5 to 10 % faster in ONNX Runtime; the newer one keeps a tied matrix
+    torch's older exporter run 5 to 10% faster in ONNX Runtime; the newer one keeps a tied matrix
     once and the weights in a file that can be mapped, which suits a cold start: "hidden" is made by
     the older, "logits" by the newer.
     """

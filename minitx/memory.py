@@ -1,7 +1,7 @@
 """What the C library keeps of freed memory for the next arrays.
 
 A forward pass makes and frees the same few large arrays in every layer. By default, glibc returns
-each of them to the system, which then has to clear new memory: this takes 6 to 29 % of a pass. Two
+each of them to the system, which then has to clear new memory: this takes 6 to 29% of a pass. Two
 settings of glibc avoid this without code of our own; they are changed when a model is loaded, never
 at import.
 """

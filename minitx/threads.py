@@ -2,7 +2,7 @@
 
 There are as many threads as NumPy's BLAS has, so OPENBLAS_NUM_THREADS and the like limit both;
 while chunks run, BLAS itself has one thread, so that no core gets two. Where NumPy's BLAS cannot be
-asked (Accelerate, MKL) everything but its own products runs on one thread. This saves 9 to 22 %
+asked (Accelerate, MKL) everything but its own products runs on one thread. This saves 9 to 22%
 of a pass over long or many texts, and nothing for short ones. Where several threads of a program
 run passes at once, each pass has its part of the cores: on all of them they would only wait for
 each other.

@@ -42,8 +42,8 @@ ROW = (
     "weights {untrained:.1%}; {verdict}"
 )
 
-OWN = "accuracy on held-out texts, 95 %"
-SHUFFLED = "null: shuffled labels, 95 %"
+OWN = "accuracy on held-out texts, 95%"
+SHUFFLED = "null: shuffled labels, 95%"
 UNTRAINED = "null: random weights"
 
 

@@ -51,7 +51,7 @@ PARTS = (  # of held-out texts and others
 
 CONTRAST = (
     "{verdict}: texts to steer towards gain {change:+.3f} nats a token more than those to steer "
-    "away from (95 % {low:+.3f} to {high:+.3f}; the largest null: {null:+.3f})"
+    "away from (95% {low:+.3f} to {high:+.3f}; the largest null: {null:+.3f})"
 )
 OTHERWISE = (
     "more texts narrow the interval, which has to be above the largest null; the vector reads the "

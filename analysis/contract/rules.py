@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
     verdict: str  # yes, partly, no or undecided, by the rule of verdict.py; nothing (nothing.py)
     measure: str  # what was measured, in words that stand alone
-    value: str  # as a reader is to see it: "7 of 7", "59 %"
+    value: str  # as a reader is to see it: "7 of 7", "59%"
     chance: str  # the same by chance, or by the text alone
 
 

@@ -60,7 +60,6 @@ NAMED = re.compile(r'\bid="|href="#|url\(#')
 GRID = 7  # digits of an axes' place, in widths of the figure
 
 MINUS = re.compile(r"(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)")  # not in L0-L2, nor in 2023-01
-APART = re.compile(r"(?<=\d) (?=%)")
 OF_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"  # letters of Hebrew, Arabic and others
 RIGHT_TO_LEFT = re.compile(f"{OF_RIGHT}+(?:[ ␣]+{OF_RIGHT}+)*")
 
@@ -269,12 +268,12 @@ def _said(text):
 
 
 def signs(text):
-    """Text with a minus before numbers below 0, and a % right behind its number.
+    """Text with a minus before numbers below 0.
 
-    >>> signs("99 % at -1, L0-L2")
-    '99% at −1, L0-L2'
+    >>> signs("at -1, L0-L2")
+    'at −1, L0-L2'
     """
-    return APART.sub("", MINUS.sub("−", text))
+    return MINUS.sub("−", text)
 
 
 def of_tokens(shown):

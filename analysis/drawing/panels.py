@@ -286,7 +286,7 @@ def _draw_bars(axes, bar, places, width, names):
 def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, **labels):
     """Panel: a line for each row of the result [n K], light to dark, called by the result `names`.
 
-    null: the result [n K], or [n shuffles K] of which 99 % are lower, dashed in the same colours.
+    null: the result [n K], or [n shuffles K] of which 99% are lower, dashed in the same colours.
     ticks: the result that names the K entries.
     """
 
@@ -308,7 +308,7 @@ def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, *
 
 
 def _reached(null):
-    """A null [K], or what 99 % of it [shuffles K] stay below."""
+    """A null [K], or what 99% of it [shuffles K] stay below."""
     return null if null.ndim == 1 else np.quantile(null, nulls.CHANCE, axis=0)
 
 

@@ -257,7 +257,7 @@ def _numbers(name):
     """The numbers of one measure."""
     what = MEASURES[name]
     share = f"share of steps whose strongest source token is {what}"
-    permuted = f"{share}, with the source's places permuted: 99 % quantile"
+    permuted = f"{share}, with the source's places permuted: 99% quantile"
     return f"""
         {name}_best: {share}, best head
             null: {permuted} of the best head of all

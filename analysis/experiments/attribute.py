@@ -294,10 +294,10 @@ register(
     numbers="""
         largest: largest contribution of one head or MLP to the logit, as a share of the absolute
             contributions of all
-            null: 99 % quantile of that share for drawn pairs of tokens
+            null: 99% quantile of that share for drawn pairs of tokens
         fact largest_name: the head or MLP with the largest part
         largest_part: its part, in logits
-            null: 99 % quantile of the size of its part for drawn pairs of tokens
+            null: 99% quantile of the size of its part for drawn pairs of tokens
         logit: the logit, or the difference of two
             no null: it is what the parts are parts of
         gap: logit minus the sum of all parts, in logits
@@ -332,7 +332,7 @@ register(
                         null=lambda r: np.c_[-r["parts_null"], r["parts_null"]][_order(r)],
                     ),
                     ticks=lambda r: r["components"][_order(r)],
-                    null="null: between dashes 99 % of drawn tokens",
+                    null="null: between dashes 99% of drawn tokens",
                     ylabel=lambda r: filled("logit of {tokens}", tokens=tokens(r)),
                 )
             ),

@@ -103,7 +103,7 @@ def _agreement(result, seed):
 
 
 def _by_chance(attributed, ablated, seed):
-    """The mean correlation that 99 % of draws stay below, parts of a document in random order."""
+    """The mean correlation that 99% of draws stay below, parts of a document in random order."""
     rng = np.random.default_rng(seed)
     parts = ablated.reshape(len(ablated), -1)
     means = []
@@ -148,12 +148,12 @@ register(
     "look sharply with those that add something.",
     numbers="""
         [tokens|heads]: rank correlation of integrated gradients with ablation over [tokens|heads]
-            null: what 99 % of draws stay below with a document's [tokens|heads] in random order
+            null: what 99% of draws stay below with a document's [tokens|heads] in random order
         [tokens|heads]_simple: rank correlation of gradient × input with ablation over
             [tokens|heads]
             no null: ranks in random order give what they do beside integrated gradients
-        fact tokens_interval by from, to: 95 % interval of the first over documents
-        fact heads_interval by from, to: 95 % interval of that over heads
+        fact tokens_interval by from, to: 95% interval of the first over documents
+        fact heads_interval by from, to: 95% interval of that over heads
         fact error: largest |sum of parts - difference of the log-probability| / largest part
         fact documents: documents measured
     """,

@@ -246,8 +246,8 @@ register(
             [basis of the SVD|raw basis|principal axes]
             null: position's share in the columns of random rotations
         beyond_[svd|raw|pca]: share of the heads in which the [SVD gathers|raw basis
-            gathers|principal axes gather] positions in fewer columns than 95 % of random rotations
-            null: share of random rotations that gather positions in fewer columns than 95 % of them
+            gathers|principal axes gather] positions in fewer columns than 95% of random rotations
+            null: share of random rotations that gather positions in fewer columns than 95% of them
         paired_[svd|pca]: how far each column of the queries meets only its own column of the keys,
             in the [basis of the SVD: by construction|principal axes]
             null: how far each column of the queries meets only its own column of the keys, under

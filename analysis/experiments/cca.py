@@ -221,10 +221,10 @@ register(
     numbers="""
         mean by layer_names: mean canonical correlation of the stream with the components of the
             position table, on documents that it was not fitted to, by layer
-            null: 99 % quantile of that mean with the places in random order
+            null: 99% quantile of that mean with the places in random order
         mean_first by layer_names: mean of the first {FEW} canonical correlations, held out, by
             layer
-            null: 99 % quantile of the mean of the first {FEW}, places in random order
+            null: 99% quantile of the mean of the first {FEW}, places in random order
         high by layer_names: directions with a correlation of {HIGH} or more, by layer
             null: the most directions with a correlation of {HIGH} or more, places in random order
         mean_fitted by layer_names: mean correlation on the documents of the fit, by layer
@@ -250,7 +250,7 @@ register(
     ),
     says="The canonical correlations between the stream and the first {components} components of "
     "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "
-    "others, from what layer 0 reads to the output. With positions shuffled 99 % stay below "
+    "others, from what layer 0 reads to the output. With positions shuffled 99% stay below "
     "{mean_null:.2f}, and a model with random weights has {mean_random:.2f}. On the documents of "
     "the fit itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: "
     "{high}.",
@@ -259,14 +259,14 @@ register(
             "correlations",
             null="correlations_null",
             names="layer_names",
-            title="dashed, null: positions shuffled, 99 % lower",
+            title="dashed, null: positions shuffled, 99% lower",
             xlabel="pair of directions",
             ylabel="correlation, held-out documents",
         ),
         lines(
             Line("mean_fitted", "on the documents of the fit", ":", draw.ORANGE),
             Line("mean", "on the other documents"),
-            Line("mean_null", "null: positions shuffled, 99 % lower", "--", draw.GREY),
+            Line("mean_null", "null: positions shuffled, 99% lower", "--", draw.GREY),
             Line("mean_random", "null: random weights", "-.", draw.VERMILION),
             xticks=stream_layers,
             xlabel="layer that reads the stream",

@@ -147,8 +147,8 @@ register(
     numbers=[
         """
         near: 1 - |1 - faithfulness| of the circuit, on pairs that did not choose it
-            null: 99 % quantile of that of random circuits, of the nearer kind
-        fact near_interval by from, to: 95 % interval over pairs of the circuit's 1 - |1 -
+            null: 99% quantile of that of random circuits, of the nearer kind
+        fact near_interval by from, to: 95% interval over pairs of the circuit's 1 - |1 -
             faithfulness|
         faithfulness: share of the answer that the circuit carries, on pairs that did not choose it
             no null: how near it is to 1 has one

@@ -263,10 +263,10 @@ register(
         Part(_draw_all_series, height=4.8),
     ),
     look="A component whose values are the same function of the position in every document belongs "
-    "to position: 100 %. The components of X are found from X alone; the columns of Q and K are "
+    "to position: 100%. The components of X are found from X alone; the columns of Q and K are "
     "given by the head's weights. In the series, blue is the mean over the documents, grey the "
     "first document: where grey follows blue, the component is the position. Components that order "
-    "X by the words that it holds scatter around 0 %; they lie below 0 % where whole documents "
+    "X by the words that it holds scatter around 0%; they lie below 0% where whole documents "
     "differ. Special tokens, the first and the last token are left out: they would be position by "
     "themselves.",
     published="The blog post on how the paper came about: PCA and ICA of X give components that "

@@ -341,7 +341,7 @@ register(
             the text
         n_kept by conditions: heads with a direction that keep it: at least {KEPT:.0%} of their
             attention to that offset, and more than to any other, by condition
-            null: 99 % quantile if every head with a peak as high had it at any of the offsets
+            null: 99% quantile if every head with a peak as high had it at any of the offsets
         fact n_offsets: offsets compared, those that a query sees within {NEAR} tokens, or for one
             head alone within half a document
         fact n_by_kind by kinds: heads with a direction, by the source of the direction

@@ -209,9 +209,9 @@ register(
     figure="raised in the blog post",
     numbers="""
         n_exact: heads with a direction, times shifts, that attend exactly where expected
-            null: 99 % quantile of the exact cells with attended offsets shuffled over the shifts
+            null: 99% quantile of the exact cells with attended offsets shuffled over the shifts
         slope: tokens that the attended offset moves for each token of the shift, mean of heads
-            null: 99 % quantile of the absolute mean slope with offsets shuffled over the shifts
+            null: 99% quantile of the absolute mean slope with offsets shuffled over the shifts
         mean_weight: attention at the expected offset, mean over heads and shifts
             null: attention there when every key is moved by a different amount
         layer_slope by layer_names: slope in each layer, mean over its heads with a
@@ -238,7 +238,7 @@ register(
         fact n_by_strength by strengths: heads with a direction, by the attention to
             their offset without a shift
         strength_n_exact by strengths: exact cells, by the attention to the offset without a shift
-            null: exact cells with attended offsets shuffled over the shifts, 99 % quantile
+            null: exact cells with attended offsets shuffled over the shifts, 99% quantile
         fact strength_n_cells by strengths: cells, by the attention to the offset without a shift
         fact documents: documents measured; 0: positions alone
     """,

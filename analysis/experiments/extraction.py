@@ -128,7 +128,7 @@ def _random_directions(shape, seed):
 def _by_peak(r):
     """Contrast of every followed peak in X, Q and K of every layer [n 3 L], with its null [3 L].
 
-    The null is what the text alone reaches in that layer: the 99 % quantile of the contrast without
+    The null is what the text alone reaches in that layer: the 99% quantile of the contrast without
     positions over all frequencies of more than DRIFT cycles.
     """
     by_peak = np.array([_followed(r[name], r["followed"]) for name in "xqk"])  # [3 L n]
@@ -345,8 +345,8 @@ GREY = {"color": draw.GREY}
 SAMPLES = {
     "the highest peak; shade:\nquartiles of the documents": GREY | {"marker": "o"},
     "the second": GREY | {"linestyle": "--", "marker": "^"},
-    "null: text alone, 99 %\nof frequencies are lower": GREY | {"linestyle": ":"},
-    "null: random directions\nin layer 0, 99 % lower": {
+    "null: text alone, 99%\nof frequencies are lower": GREY | {"linestyle": ":"},
+    "null: random directions\nin layer 0, 99% lower": {
         "color": draw.VERMILION,
         "linestyle": "",
         "marker": "_",
@@ -374,7 +374,7 @@ register(
     numbers="""
         contrast_[q|k]: amplitude of [Q|K] at the position table's highest peak, over the median
             amplitude at all frequencies, in layer 0; each the largest of all heads and columns
-            null: 99 % quantile of that contrast in random orthonormal directions in place of
+            null: 99% quantile of that contrast in random orthonormal directions in place of
             [U_Q|U_K]
         contrast_x: contrast of the input X at the position table's highest peak in layer 0, the
             largest of all columns
@@ -384,11 +384,11 @@ register(
             null: contrast of [Q|K|X] at that peak in the first layer, which would stay without
             fading
         followed_[q|k] by peak_names: contrast of [Q|K] in layer 0 at each peak followed
-            null: 99 % quantile of that contrast in random directions
+            null: 99% quantile of that contrast in random directions
         followed_x by peak_names: contrast of X in layer 0 at each peak followed
             null: contrast that X without positions has at one frequency of a hundred
         layers_[q|k] by peak_names: consecutive layers, from the first, in which each peak followed
-            stands out of [Q|K]: higher than [Q|K] without positions at 99 % of the frequencies
+            stands out of [Q|K]: higher than [Q|K] without positions at 99% of the frequencies
             no null: only layers in which it exceeds its null are counted
         contrast_[q|k]_text: contrast of [Q|K] at the highest peak in layer 0, without positions
             no null: it is a null
@@ -417,14 +417,14 @@ register(
             Of("contrast_q", null=("contrast_q_null", "contrast_x"), most=np.inf),
             Of("contrast_k", null=("contrast_k_null", "contrast_x"), most=np.inf),
         ),
-        without=Without("is_peak", "0 peaks", "0 in 99 % of shuffled tables"),
+        without=Without("is_peak", "0 peaks", "0 in 99% of shuffled tables"),
     ),
     says=[
         When("peak != 1", "{kind} is at {peak} cycles", "{kind} is at {peak} cycle"),
         ", a period of {period:.3g} tokens. The contrast in layer 0 is the amplitude there over "
         "the median amplitude: {contrast_x:.2f} in X (the text alone: {contrast_x_null:.2f}), "
         "{contrast_q:.2f} in Q (random directions: {contrast_q_null:.2f}), {contrast_k:.2f} in K "
-        "(random directions: {contrast_k_null:.2f}); 99 % of the null is below the number in "
+        "(random directions: {contrast_k_null:.2f}); 99% of the null is below the number in "
         "parentheses. By this measure the peak stands out {where}. Over all frequencies, the slow "
         "ones too, the correlation of the amplitudes with those of the table is "
         f"{_correlations('')} ({_correlations('_null')} without positions), and in the last layer "

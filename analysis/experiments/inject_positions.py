@@ -138,7 +138,7 @@ register(
         share_as_is by layer_names: share that depends only on the position in the unchanged model,
             by layer
             no null: the share with positions added is compared with it
-        fact gain_interval by from, to: 95 % interval over documents of the largest fall
+        fact gain_interval by from, to: 95% interval over documents of the largest fall
         fact n_predicted: tokens whose loss is measured, at each size
         fact documents: documents measured
     """,

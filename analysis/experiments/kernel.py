@@ -233,7 +233,7 @@ register(
             less
         fact n_directed: heads with a direction: {profiles.DIRECTION}
         agree: share of all heads whose kernel has such a peak at the offset with most attention
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         error: largest difference between the model's pass with mean queries and keys and the
             formula of its mechanism, as a share of the largest value
             no null: rounding alone keeps it from 0
@@ -252,7 +252,7 @@ register(
         "there more than {LEAST} nats above its median",
         When("n_flat", " (in {n_flat} more it is highest there, but lower)"),
         "; with the query positions shuffled, in {n_agree_null} at most. The kernel is highest at "
-        "that offset in {agree:.0%} of all heads (99 % of the shuffles of heads: up to "
+        "that offset in {agree:.0%} of all heads (99% of the shuffles of heads: up to "
         "{agree_null:.0%}).",
         When(
             "known",

@@ -170,7 +170,7 @@ def _compare_peaks(mean, T, causal, seed):
 
 
 def _agreement(suffix, lag, offset, seed):
-    """How often lags and offsets [N] are equal or on one side; null: 99 % of shuffled pairs.
+    """How often lags and offsets [N] are equal or on one side; null: 99% of shuffled pairs.
 
     Of the heads with a direction this is left out where it could tell nothing.
     """
@@ -178,7 +178,7 @@ def _agreement(suffix, lag, offset, seed):
     signs = np.sign(lag), np.sign(offset)
     for name, (a, b) in {"agree": (lag, offset), "same_direction": signs}.items():
         share, (_, high) = nulls.matches(a, b, seed)
-        # otherwise every shuffle gives the same, or 1 % of them reach the most there can be
+        # otherwise every shuffle gives the same, or 1% of them reach the most there can be
         varied = min(len(np.unique(a)), len(np.unique(b))) > 1 and high < 1
         if varied or not suffix:
             result |= {name + suffix: share, f"{name}{suffix}_null": high}
@@ -330,7 +330,7 @@ AGREEMENTS = [
     When(
         f"{name}_directed >= 0",
         [
-            f"In {{{name}_directed:.0%}} of these the scores are highest {where} (99 % of the "
+            f"In {{{name}_directed:.0%}} of these the scores are highest {where} (99% of the "
             f"shuffles of heads: up to {{{name}_directed_null:.0%}}), ",
             When(f"{name}_directed > {name}_directed_null", "", "no "),
             "more than chance gives. ",
@@ -505,7 +505,7 @@ def _draw_shares(axes, r):
     axes.set(xlim=(-0.5, L - 0.5), xlabel="layer", ylabel="position × position,\nshare of the peak")
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.1), max(high, 1.1))
-    axes.set_title("each head with a direction\n(dashed: 99 % of shuffled positions)")
+    axes.set_title("each head with a direction\n(dashed: 99% of shuffled positions)")
 
 
 def _draw_legend(figure, r):
@@ -552,27 +552,27 @@ register(
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset
         agree_directed: share of the heads with a direction whose scores are highest at the offset
             with most attention
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         n_positions: heads with a direction in which position × position (queries from one half of
             the documents, keys from the other) holds at least half of the peak of the scores
             null: the most in {SHUFFLES} shuffles of the query positions
         position_share by heads: share of position × position in the peak of the scores
-            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the query positions
+            null: 99% quantile over all heads and {SHUFFLES} shuffles of the query positions
         n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
             position × position, by layer
             no null: the number in all layers has one
         fact n_directed_by_layer by layer_names: heads with a direction, by layer
         agree_positions: share of the heads with a direction in which position × position holds more
             of the peak than chance gives, and is highest at the offset with most attention
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         agree: share of all heads whose scores are highest at the offset with most attention
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         same_direction_directed: share of the heads with a direction whose scores and attention are
             highest on one side
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         same_direction: share of all heads whose scores and attention are highest on one side, or
             both at 0
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         fact heads: heads drawn
         lag by heads: lag, in tokens, at which the mean score is highest
             no null: some lag is always the highest; the sharpness says by how much
@@ -580,7 +580,7 @@ register(
             no null: some offset is always the highest
         sharpness by heads: how far the peak of the scores stands above the median within 10 tokens,
             in standard deviations: a wave has 1.4, one spike 4.7
-            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the query positions
+            null: 99% quantile over all heads and {SHUFFLES} shuffles of the query positions
         adding_at_peak by heads: how far the columns' parts of the score add up at its peak: the
             size of their sum over the sum of their sizes, each part less its median over the lags
             drawn
@@ -610,7 +610,7 @@ register(
         " ",
         *AGREEMENTS,
         When("untold", UNTOLD),
-        f"Of all heads {{agree:.0%}} have their highest scores {SAME['agree']} (99 % of the "
+        f"Of all heads {{agree:.0%}} have their highest scores {SAME['agree']} (99% of the "
         "shuffles: up to {agree_null:.0%}). Attention is the softmax of these scores, so that the "
         "two agree is nearly a tautology. ",
         When(

@@ -348,7 +348,7 @@ def worth(r):
 
 def _of_worth(r, name):
     """A result as a share of what positions are worth."""
-    return f"{100 * r[name] / worth(r):z.0f} %"
+    return f"{100 * r[name] / worth(r):z.0f}%"
 
 
 def gained(r):
@@ -430,7 +430,7 @@ def _bars(axes, r):
     axes.axvline(r["loss_off"], **null)
     axes.set_yticks(y, [draw.spelled(_named(name, name == r["best"])) for name in names.tolist()])
     axes.set_xlabel(
-        "mean loss (nats per token; whiskers: 95 % intervals over documents)\n"
+        "mean loss (nats per token; whiskers: 95% intervals over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
     )
     axes.set_xlim(0, 1.04 * np.nanmax([*loss, *np.ravel(r["intervals"]), r["loss_null"]]))
@@ -485,10 +485,10 @@ register(
         loss_best: mean loss with the best mask on documents that the search did not see, in nats
             per token
             no null: its gain has one
-        fact gain_interval by from, to: 95 % interval of the gain over documents
+        fact gain_interval by from, to: 95% interval of the gain over documents
         order: the gain less its null: what the order of the keys is worth, in nats per token
             no null: 0 is, and its interval stands beside it
-        fact order_interval by from, to: 95 % interval of what the order of the keys is worth
+        fact order_interval by from, to: 95% interval of what the order of the keys is worth
         [perplexity|bits|mean_perplexity] by as it is, without a mask, with the best mask:
             [perplexity (masked models: pseudo-), e to the mean loss per token|mean loss in bits per
             token|perplexity (masked models: pseudo-), mean over documents of e to each one's mean

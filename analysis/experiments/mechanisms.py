@@ -365,7 +365,7 @@ def _label(figure, axes, names):
 def _describe_lines():
     """What bars, lines and bands are."""
     yield bar_sample("this model", color=draw.BLUE, alpha=0.5)
-    yield line_sample("interval of 95 %", color=draw.BLUE, linewidth=4, alpha=0.6)
+    yield line_sample("interval of 95%", color=draw.BLUE, linewidth=4, alpha=0.6)
     yield line_sample("what chance gives", color="black")
 
 
@@ -395,17 +395,17 @@ register(
             null: R² when the positions of each document are shuffled
         [off|longest] by [switched|lengthened]: change of the loss [without positions|at {LONGEST}
             the training length], in nats per token
-            null: 99 % quantile of the change if each document's had a random sign
+            null: 99% quantile of the change if each document's had a random sign
         follow by moved: share of heads with a direction, times shifts of the keys of their layer,
             that attend exactly where the moved keys predict (`dial`)
-            null: 99 % quantile of that share with attended offsets shuffled over the shifts
+            null: 99% quantile of that share with attended offsets shuffled over the shifts
         slope by moved: tokens that the attended offset moves for each token that keys are moved
-            null: 99 % quantile of the absolute slope with offsets shuffled over the shifts
+            null: 99% quantile of the absolute slope with offsets shuffled over the shifts
         named by by_kernel: share of the cells of heads whose kernel peaks where they look that are
             exact
-            null: 99 % quantile of that share with attended offsets shuffled over the shifts
+            null: 99% quantile of that share with attended offsets shuffled over the shifts
         slope_named by by_kernel: slope of the heads whose kernel peaks where they look
-            null: 99 % quantile of the absolute value of that slope with offsets shuffled over the
+            null: 99% quantile of the absolute value of that slope with offsets shuffled over the
             shifts
         n_orders_follow by moved: random orders of positions in which half of the cells are exact
             no null: it is what chance gives

@@ -159,13 +159,13 @@ def _draw_spectrum(axes, r, i):
     axes.plot(f, r[f"spectrum_{i}"], color=draw.BLUE, label="mean over columns")
     text = "null: rows shuffled, mean"
     axes.axhline(r["level"][i], color=draw.GREY, linestyle="--", linewidth=1, label=text)
-    text = "99 % of the peaks of shuffled rows are lower"
+    text = "99% of the peaks of shuffled rows are lower"
     axes.hlines(r["peak_null"][i], lowest, f[-1], color="black", linewidth=0.9, label=text)
     axes.axvspan(0, lowest - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
 
 
 TITLE = (
-    "{name} (T {T}, D {D}): {slow:.0%} of the power\nin periods above {SLOW} tokens (99 % of "
+    "{name} (T {T}, D {D}): {slow:.0%} of the power\nin periods above {SLOW} tokens (99% of "
     "shuffles: less than {slow_null:.0%})"
 )
 
@@ -192,13 +192,13 @@ register(
             bars(
                 Bar("peak", "highest peak", null="peak_null"),
                 ticks="models",
-                null="99 % of the peaks of shuffled rows are lower",
+                null="99% of the peaks of shuffled rows are lower",
                 ylabel="amplitude, mean over columns",
             ),
             bars(
                 Bar("slow", f"periods above {spectra.SLOW} tokens", draw.ORANGE, null="slow_null"),
                 ticks="models",
-                null="99 % of shuffles: less",
+                null="99% of shuffles: less",
                 ylabel="share of the power",
             ),
             height=4.2,
@@ -220,21 +220,21 @@ register(
         peak by models: amplitude (mean over columns) of each model's highest peak away from 0: a
             local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens
             or less; 0: none
-            null: 99 % quantile of the highest such peak over shuffles of the model's rows
+            null: 99% quantile of the highest such peak over shuffles of the model's rows
         rise by models: mean amplitude of a band away from 0 over the least mean amplitude of slower
             bands, of each model: 1 if amplitudes only fall with frequency
-            null: 99 % quantile of that quotient over shuffles of the model's rows
+            null: 99% quantile of that quotient over shuffles of the model's rows
         peak_at by models: frequency of each model's highest peak, in cycles over its whole table
             no null: where a peak is; what has a null is its height
         slow by models: share of each model's power (squared amplitude) in waves with periods above
             {spectra.SLOW} tokens
-            null: 99 % quantile of that share over shuffles of the rows
+            null: 99% quantile of that share over shuffles of the rows
         amplitude by models: largest amplitude of each model at any frequency but 0, slow drift
             included
-            null: 99 % quantile of the largest amplitude over shuffles of the rows
+            null: 99% quantile of the largest amplitude over shuffles of the rows
         fastest by models: highest frequency at which each model's amplitude is above the largest of
-            99 % of its shuffles, in cycles per token; 0: none
-            null: 99 % quantile of that frequency over shuffles of the rows
+            99% of its shuffles, in cycles per token; 0: none
+            null: 99% quantile of that frequency over shuffles of the rows
         frequency_of_largest by models: frequency of each model's largest amplitude, in cycles over
             its whole table
             no null: where that amplitude is; what has a null is its size

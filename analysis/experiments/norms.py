@@ -240,7 +240,7 @@ register(
         r2_[norm|direction]_after: R² of the position predicted from the [norm|direction] of what
             the first attention reads, after a LayerNorm
             null: R² from the [norm|direction] of what the first attention reads, positions shuffled
-        fact r2_[norm|direction]_interval by from, to: 95 % interval over documents of the R²
+        fact r2_[norm|direction]_interval by from, to: 95% interval over documents of the R²
             from the [norm|direction] of word and position
         r2_norm_words: R² of the position predicted from the norm of words alone
             null: R² from the norm of words alone, positions shuffled

@@ -219,7 +219,7 @@ def place_operations(model, T):
 
 
 def weights_listed(r):
-    """The parts that have a share of the weights of at least 1 %."""
+    """The parts that have a share of the weights of at least 1%."""
     share = r["weights"] / r["weights"].sum()
     pairs = [(translated(str(part)), x) for part, x in zip(r["parts"], share) if x >= 0.01]
     return ", ".join(filled("{x:.0%} in {part}", part=part, x=x) for part, x in pairs)
@@ -347,7 +347,7 @@ register(
             "how",
             [
                 "Encoding positions, by {how}, takes {operations_a_token:,.0f} operations a "
-                "token, {place_share.percent:.2g} % of the number of multiply-adds: removing "
+                "token, {place_share.percent:.2g}% of the number of multiply-adds: removing "
                 "positions would save hardly any computation. What it changes is that ",
                 When("mask_orders", "only the mask would then tell the order of the tokens", ANY),
                 ".",

@@ -138,12 +138,12 @@ register(
         restored: share of the answer that the best head restores in the corrupt text
             null: share that the best head of unrelated pairs restores in 99 of 100 draws
         fact restored_head: the head that restores most
-        fact restored_interval by from, to: 95 % interval over pairs of the share of the answer that
+        fact restored_interval by from, to: 95% interval over pairs of the share of the answer that
             the best head restores
         lost: share of the answer that the head takes away whose corrupt run takes away most
             null: share that the best head of unrelated pairs takes away in 99 of 100 draws
         fact lost_head: the head that takes away most
-        fact lost_interval by from, to: 95 % interval over pairs of the share of the answer that one
+        fact lost_interval by from, to: 95% interval over pairs of the share of the answer that one
             head takes away
         """,
         questions.TOLD,

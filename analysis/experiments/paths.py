@@ -145,7 +145,7 @@ register(
             {name}: share of the answer that the best head restores {how}
                 null: share that the best head of unrelated pairs restores {how} in 99 of 100 draws
             fact {name}_head: the head that restores most {how}
-            fact {name}_interval by from, to: 95 % interval over pairs of the share of the answer
+            fact {name}_interval by from, to: 95% interval over pairs of the share of the answer
                 that it restores {how}
             {name}_lost: share of the answer that its corrupt run takes away {how}
                 no null: it is of the head that restores most, which has one

@@ -215,10 +215,10 @@ def _draw_nulls(axes, r):
     text = "null: Gaussian noise (nearly the line before)"
     axes.plot(f, r["gaussian_mean"], color=draw.GREEN, linestyle=":", label=text)
     lowest, last = r["lowest"], f[-1]
-    text = "99 % of the peaks of shuffled position rows are lower"
+    text = "99% of the peaks of shuffled position rows are lower"
     axes.hlines(r["peak_null"], lowest, last, color="black", linewidth=0.8, label=text)
     if "words" in r:
-        text = "99 % of the peaks of shuffled words are lower"
+        text = "99% of the peaks of shuffled words are lower"
         line = r["words_peak_null"]
         axes.hlines(line, lowest, last, color=draw.VERMILION, linewidth=0.8, label=text)
 
@@ -259,7 +259,7 @@ def _draw_cumulative(axes, percent, color, line):
         if c <= len(percent):
             point = c, percent[c - 1]
             axes.plot(*point, "o", color=color, markersize=4)
-            text = f"{c}: {percent[c - 1]:.0f} %"
+            text = f"{c}: {percent[c - 1]:.0f}%"
             axes.annotate(text, point, xytext=(4, -12), textcoords="offset points", **style)
 
 
@@ -287,48 +287,48 @@ register(
     "the scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has "
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
-    "50.51 % of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
+    "50.51% of the variance and 12 explain 92.23% (Yamamoto and Matsuzaki, figures 3, 8, 9).",
     figure="figures 3 and 9",
     weights_only=True,
     numbers="""
         peak: amplitude (mean over columns) of the position table's highest peak away from 0: a
             local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens
             or less; 0: none
-            null: 99 % quantile of the highest such peak over shuffles of the rows
+            null: 99% quantile of the highest such peak over shuffles of the rows
         peak_at: frequency of that peak of the position table, in cycles over its rows
             no null: its height has one
         rise: mean amplitude of a band away from 0 of the position table over the least mean
             amplitude of the slower bands: 1 if amplitudes only fall with frequency
-            null: 99 % quantile of that quotient over shuffles of the rows
+            null: 99% quantile of that quotient over shuffles of the rows
         n_single: columns of the position table that have half of their power or more at one
             frequency and its neighbours, 0 left out: a single wave each
-            null: 99 % quantile of the number of such columns over shuffles of the rows
+            null: 99% quantile of the number of such columns over shuffles of the rows
         n_slow: columns that are a single wave, or drift, slower than a peak away from 0 may be
             no null: they are some of those that are a single wave
         words_peak: amplitude of the highest peak away from 0 of the word embeddings, averaged over
             the documents of a text
-            null: 99 % quantile of the highest such peak over shuffles of the words
+            null: 99% quantile of the highest such peak over shuffles of the words
         explained_[4|12]: variance of the position table explained by [4|12] principal components
             null: variance that [4|12] components explain of Gaussian noise with as much variance in
             each column
         amplitude: largest amplitude of the position table at any frequency but 0, slow drift
             included, mean over columns
-            null: 99 % quantile of the largest amplitude over shuffles of the rows
+            null: 99% quantile of the largest amplitude over shuffles of the rows
         [frequency|period]_of_largest: [frequency|period] of the largest amplitude, in [cycles over
             its rows|tokens]
             no null: the amplitude has one
         n_above: frequencies of the position table, slow drift included, above the largest amplitude
-            that 99 % of the shuffles of its rows reach anywhere
+            that 99% of the shuffles of its rows reach anywhere
             null: most frequencies above that line in any shuffle of the rows
         n_peaks: local maxima of the position table above 5 times its median amplitude, slow drift
             included
             null: most local maxima above 5 times the median amplitude in any shuffle
-        n_components by 50 %, 90 %, 99 %: principal components that hold 50, 90 and 99 % of the
+        n_components by 50%, 90%, 99%: principal components that hold 50, 90 and 99% of the
             variance of the position table
-            null: principal components that hold 50, 90 and 99 % of the variance of Gaussian noise
+            null: principal components that hold 50, 90 and 99% of the variance of Gaussian noise
         words: largest amplitude of the word embeddings at any frequency but 0, averaged over the
             documents of a text
-            null: 99 % quantile of the largest amplitude over shuffles of the words
+            null: 99% quantile of the largest amplitude over shuffles of the words
         fact words_documents: documents over which the words' amplitudes are averaged
         peaks_listed: frequencies of all peaks of the position table away from 0 above chance, the
             highest first, in cycles over its rows
@@ -353,7 +353,7 @@ register(
         When("peak_at", ", at {peak_period:.3g} tokens ({peak_at} cycles)"),
         ": ",
         When("peak > peak_null", "above", "not above"),
-        " the {peak_null:.3g} that 99 % of the peaks of shuffled rows do not reach. ",
+        " the {peak_null:.3g} that 99% of the peaks of shuffled rows do not reach. ",
         RISE,
         " {n_single} of the {columns} columns have half of their power or more at one frequency "
         "each (shuffled rows: {n_single_null:.0f} at most), {n_slow} of these slower. The largest "

@@ -322,9 +322,9 @@ register(
         r2_on_last: R² with positions on, in the last layer
             no null: that of the best layer has one
         fact best_mask: the mask that carries most position information
-        fact r2_[on|off|causal]_interval by from, to: 95 % interval over documents of R² with
+        fact r2_[on|off|causal]_interval by from, to: 95% interval over documents of R² with
             positions [on|off|off under a causal mask]
-        fact r2_best_mask_interval by from, to: 95 % interval of R² under the mask that carries most
+        fact r2_best_mask_interval by from, to: 95% interval of R² under the mask that carries most
             position information
         fact documents by to learn from, to choose the penalty, to test on: documents by their use
         fact n_tokens: tokens whose positions are predicted

@@ -502,11 +502,11 @@ register(
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset
         steady_directed: share of the heads with a direction with at least {STEADY:.0%} of their
             documents in one cluster
-            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
+            null: 99% quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         offset_[shuffled|repeated|positions]: share of the heads with a direction that have it, at
             their offset, [when the words of each document are shuffled|with one word repeated in
             place of all|on positions alone (word embeddings at zero)]
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         sharp: largest mean attention of a head to one fixed offset other than 0
             null: most that uniform attention gives to an offset other than 0
         fact sharp_heads: heads with more than {SHARP} of their attention at one offset other than
@@ -517,12 +517,12 @@ register(
             shuffled|one word repeated|positions alone]
             no null: the largest attention has one
         steady: share of all heads with at least {STEADY:.0%} of their documents in one cluster
-            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
+            null: 99% quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         few: share of all heads whose documents fall into {FEW} clusters or one
-            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
+            null: 99% quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         kept: share of all heads that stay in their main cluster when each document's words are
             shuffled
-            null: 99 % quantile for shuffled pairs of heads
+            null: 99% quantile for shuffled pairs of heads
         fact documents: documents read, all of one length
     """,
     answer=Asks(

@@ -232,7 +232,7 @@ register(
         rise_by_layer by layers: change of the loss in nats per token, W_K and W_V swapped in a
             single layer
             null: change with the keys and values of the next head in a single layer
-        fact rise_interval by from, to: 95 % interval over documents of the change with W_K
+        fact rise_interval by from, to: 95% interval over documents of the change with W_K
             and W_V swapped
         loss: mean loss in nats per token as it is (masked models: pseudo-loss)
             no null: it is what the changes are of

@@ -21,7 +21,7 @@ from ..measures import heads, inputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
-SHUFFLES = 200  # of the rows: a periodic column is above what 99 % of them reach
+SHUFFLES = 200  # of the rows: a periodic column is above what 99% of them reach
 FIRST = 64  # positions that the paper draws
 MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
 MOST = 6  # heads, and columns of each, that a figure holds
@@ -280,7 +280,7 @@ def _median_by_chance(by_chance):
 
 
 def _reached(counts, axis=None):
-    """A count, or a share, that 99 % of the shuffles do not surpass."""
+    """A count, or a share, that 99% of the shuffles do not surpass."""
     return np.quantile(counts, nulls.CHANCE, axis=axis, method="higher")
 
 
@@ -480,7 +480,7 @@ def _samples(r):
     yield line_sample("query", color=draw.BLUE)
     yield line_sample("key", color=draw.ORANGE)
     yield line_sample("correlation of query and key", color="black", marker="o", markersize=3)
-    random = "null: 99 % of random directions stay below"
+    random = "null: 99% of random directions stay below"
     yield line_sample(random, color=draw.GREY, linestyle="--")
     if "xcorr_text" in r:
         yield line_sample("null: the text without positions", color=draw.GREEN, linestyle=":")
@@ -507,14 +507,14 @@ register(
     weights_only=True,
     per_head=("share_periodic", "lag_of_heads"),
     numbers="""
-        n_shifted_heads: heads with a direction that have more periodic columns than 99 % of the
+        n_shifted_heads: heads with a direction that have more periodic columns than 99% of the
             shuffles and than the text without positions, in which query and key are most alike at a
             lag other than 0
-            null: the 1 % of the heads with a direction that exceed 99 % of the shuffles by chance
+            null: the 1% of the heads with a direction that exceed 99% of the shuffles by chance
         fact n_directed: heads with a direction: {profiles.DIRECTION}
         [typical|largest]: share of a head's width that is periodic in query and key both, [median
             of the heads with a direction|in the head with the largest]
-            null: 99 % quantile of [that median|the largest share of any head] over shuffles of the
+            null: 99% quantile of [that median|the largest share of any head] over shuffles of the
             rows
         fact most_periodic: head with the largest share of periodic columns
         lag by heads: tokens by which the key's column is shifted against the query's, in the
@@ -522,14 +522,14 @@ register(
             no null: the correlation has one
         correlation by heads: highest correlation of query and key within reach, of the columns
             shown as they are, not filtered
-            null: 99 % quantile of that correlation for random orthonormal directions in place of
+            null: 99% quantile of that correlation for random orthonormal directions in place of
             U_K
         correlation_text by heads: correlation of query and key at that lag without positions: what
             the words alone give
             no null: it is a null
         n_periodic by heads: columns of the heads shown whose largest amplitude of more than
-            {spectra.DRIFT} cycles is above 99 % of the shuffles of the rows, in query and key both
-            null: 99 % quantile of the number of such columns over shuffles of the rows
+            {spectra.DRIFT} cycles is above 99% of the shuffles of the rows, in query and key both
+            null: 99% quantile of the number of such columns over shuffles of the rows
         n_periodic_text by heads: periodic columns of the heads shown without positions: what the
             words alone give
             no null: it is a null
@@ -554,7 +554,7 @@ register(
     ),
     says=[
         "The head with the most columns that are periodic in query and key, {most_periodic}, has "
-        "{largest:.0%} of its width (rows shuffled: at most {largest_null:.0%} in 99 % of cases); "
+        "{largest:.0%} of its width (rows shuffled: at most {largest_null:.0%} in 99% of cases); "
         "the median of the {n_directed} heads with a direction has {typical:.0%} (shuffled: "
         "{typical_null:.0%}). {shown}",
         When("causal", When("lag.max > 0", " A causal head cannot look to the right.")),

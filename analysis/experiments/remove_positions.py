@@ -297,7 +297,7 @@ def _draw_depth(axes, r):
         axes.plot(depth, cosine, line, markersize=3, color=color, label=f"positions: {way}")
     null = "null: two tokens of a document"
     axes.plot(depth, r["other_tokens_by_layer"], "--", color="black", label=null)
-    bound = "99.9 % of random pairs are below"
+    bound = "99.9% of random pairs are below"
     axes.axhline(r["random_bound"], color=draw.GREY, linewidth=0.8, label=bound)
     axes.set(xlabel="layer (0: the embeddings)", ylim=(None, 1.02))
     axes.set_ylabel("cosine with the whole model's features")
@@ -349,7 +349,7 @@ LOSSES = bars(
     ),
     ticks="tables",
     ylabel="{predicts} (nats per token)",
-    xlabel="positions (bars: 95 % over documents)",
+    xlabel="positions (bars: 95% over documents)",
 )
 
 
@@ -408,16 +408,16 @@ register(
         nearer: share of tokens whose features without positions are nearer to their own with
             positions than another token's are
             null: one of two tokens at random
-        fact cosine_interval by from, to: 95 % interval of the mean cosine at zero
+        fact cosine_interval by from, to: 95% interval of the mean cosine at zero
         cosine_across: mean cosine of tokens of different documents, positions kept
             no null: it is one itself, of features that share no text
         cosine_[mean|shuffled|shifted]: mean cosine of final features where [every row is the
             table's mean|the table's rows are shuffled|rows are moved by half the table]
             no null: that of the cosine with zeros serves all tables
-        fact random_bound: cosine below which 99.9 % of pairs of random vectors of this width stay
+        fact random_bound: cosine below which 99.9% of pairs of random vectors of this width stay
         loss_bits by tables: mean loss in bits per token, by what the position table is
             no null: {OF_LOSS}
-        fact [loss|perplexity|mean_perplexity]_interval by tables: 95 % interval of [the mean loss
+        fact [loss|perplexity|mean_perplexity]_interval by tables: 95% interval of [the mean loss
             in nats|e to the mean loss per token|the mean over documents of e to each one's mean
             loss], by what the position table is
         token_perplexity by tables: perplexity (masked models: pseudo-), mean over tokens of e to
@@ -454,7 +454,7 @@ register(
         ".4f}) with those of the whole model. Nearly all random vectors stay below "
         "{random_bound:.3f}, but the features of two different tokens of one document have "
         "{cosine_null:.4f}; a token is nearer to itself without positions than to another token "
-        "in {nearer.percent:.1f} % of cases (chance: 50 %).",
+        "in {nearer.percent:.1f}% of cases (chance: 50%).",
         When("loss", PERPLEXITY),
         When("left_out", [" {left_out} ", ARE, " left out: empty, or of one token."]),
     ],

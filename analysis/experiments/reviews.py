@@ -259,7 +259,7 @@ def costs(r):
         holds_0 = ", which holds 0: no difference is shown"
         ends = {"low": low, "high": high, "doubt": translated(holds_0) if low <= 0 <= high else ""}
         ends |= {"points": 100 * r["worths"][i], "version": label(NAMES[name])}
-        template = "{points:+.1f} points against {version} (95 %: {low:+.1f} to {high:+.1f}{doubt})"
+        template = "{points:+.1f} points against {version} (95%: {low:+.1f} to {high:+.1f}{doubt})"
         texts.append(filled(template, **ends))
     return translated(" and ").join(texts)
 
@@ -282,14 +282,14 @@ def _draw_accuracies(axes, r):
     labels = [*(NAMES[name] for name in r["versions"]), "null: labels shuffled"]
     axes.set_yticks(range(n + 1), labels)
     axes.set_ylim(n + 0.7, -0.6)
-    axes.set_xlabel(f"share classified correctly of {r['n_held_out']} held out (bars: 95 %)")
+    axes.set_xlabel(f"share classified correctly of {r['n_held_out']} held out (bars: 95%)")
 
 
 def _draw_worths(axes, r):
     """What each version lacks of the whole model's accuracy, in its row of the other panel."""
     _whiskers(axes, r["versions"][1:], r["worths"], r["worth_intervals"], first=1)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel("share classified correctly, kept minus this (bars: 95 %)")
+    axes.set_xlabel("share classified correctly, kept minus this (bars: 95%)")
 
 
 def _whiskers(axes, versions, values, intervals, first=0):
@@ -311,7 +311,7 @@ register(
     least_documents=3 * LEAST,  # of windows two thirds train, half of them shuffled
     numbers="""
         accuracy: share of held-out documents classified correctly, positions kept
-            null: 99 % quantile of the share classified correctly with the training labels shuffled
+            null: 99% quantile of the share classified correctly with the training labels shuffled
         accuracy_[zero|shuffled]: share classified correctly with the position table[ at zero|'s
             rows shuffled]
             no null: it has that of the share with positions kept
@@ -322,9 +322,9 @@ register(
             no null: 0 is, and its interval stands beside it
         majority: share classified correctly by always predicting the most frequent class
             no null: it is a null
-        fact interval by from, to: 95 % interval of the share classified correctly, over held-out
+        fact interval by from, to: 95% interval of the share classified correctly, over held-out
             documents (Wilson)
-        fact [worth|worth_shuffled]_interval by from, to: 95 % interval of what positions are worth
+        fact [worth|worth_shuffled]_interval by from, to: 95% interval of what positions are worth
             against [zero|mixed rows]
         fact n_train: training documents
         fact n_held_out: held-out documents
@@ -345,7 +345,7 @@ register(
     ),
     says=[
         "Of {n_held_out} held-out {task} the probe classifies {accuracy:.1%} correctly with "
-        "positions kept (95 %: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with "
+        "positions kept (95%: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with "
         "positions at zero, and at most {accuracy_null:.1%} in 99 of 100 cases with the training "
         "labels shuffled. With positions shuffled it is {accuracy_shuffled:.1%}, with random "
         "weights {accuracy_random:.1%}. ",

@@ -161,7 +161,7 @@ def _check_weights(model, pairs):
 def _find_peaks(table, seed):
     """Frequencies at which a position table [T D] has a peak, and how many are above chance.
 
-    A peak is a local maximum of the mean amplitude, above 99 % of the largest amplitudes of tables
+    A peak is a local maximum of the mean amplitude, above 99% of the largest amplitudes of tables
     with their rows in random order. Where none is, the highest frequency is taken.
     """
     spectrum = spectra.mean_amplitude(table)
@@ -560,7 +560,7 @@ def _draw_map(axes, r, values):
 
 
 def _last_frequency(r):
-    """Frequency up to which the maps are drawn: 99 % of what queries read."""
+    """Frequency up to which the maps are drawn: 99% of what queries read."""
     return layout.last_frequency(r["queries"].sum(axis=0))
 
 
@@ -806,7 +806,7 @@ register(
     "is the circular cross-correlation of queries and keys, so it adds no evidence to `lags`. "
     "The title of a map has the share of its energy along the best line of one shift and "
     "along the best horizontal band (one angle at all frequencies), beyond an even spread; in "
-    "parentheses is what 99 % of maps with each frequency rotated at random stay below. In "
+    "parentheses is what 99% of maps with each frequency rotated at random stay below. In "
     "the first figure, at the right: one rotation explains something of pure noise too.",
     published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks "
     "between the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
@@ -818,7 +818,7 @@ register(
     numbers="""
         right: share of the heads with a direction in which the offset that stands out in the mean
             map of random bases is the offset of most attention
-            null: its 99 % quantile with the maps of the heads compared shuffled; of turned pairs
+            null: its 99% quantile with the maps of the heads compared shuffled; of turned pairs
             the larger one of heads shuffled and of angles dealt among a head's pairs
         gauge_peaks_directed: correlation within a frequency of two maps from random bases, at the
             peaks of the position table, heads with a direction
@@ -858,7 +858,7 @@ register(
         fact n_directed: heads with a direction: {profiles.DIRECTION}
         [agree_directed|agree]: share of all heads[ with a direction|] whose offset, by only the
             columns that the weights settle, is the offset of most attention
-            null: its 99 % quantile with the pairs of heads shuffled
+            null: its 99% quantile with the pairs of heads shuffled
         [right|filter]_by_basis by mean of random, published, smallest rotation, settled columns:
             share of the heads with a direction whose map in each basis shows the offset of most
             attention, by the [share of the energy above chance|matched filter]
@@ -878,17 +878,17 @@ register(
             null: that share if each frequency has the angles of another one, on average
         excess by heads: how far that share stands above the one with the angles of other
             frequencies
-            null: 99 % quantile of the largest such difference in {DEALS} deals of angles
+            null: 99% quantile of the largest such difference in {DEALS} deals of angles
         [gauge_peaks|gauge]_of_drawn by heads: correlation within a frequency of two maps from
             random bases, [at the peaks of the position table|all frequencies]
             no null: the mean over heads has one
         line by heads: share of the map's energy along the best line of one shift, beyond an even
             spread
-            null: 99 % quantile of {TURNS} maps with each frequency rotated at random
+            null: 99% quantile of {TURNS} maps with each frequency rotated at random
         line_shift by heads: key offset, in tokens, of that line
             no null: the share of the energy along it has one
         band by heads: share of the map's energy at the best angle, beyond an even spread
-            null: 99 % quantile of {TURNS} maps with each frequency rotated at random
+            null: 99% quantile of {TURNS} maps with each frequency rotated at random
         band_angle by heads: that angle, in radians
             no null: the share of the energy at it has one
         [line|band]_random: share [along the best line|at the best angle] for a head with random

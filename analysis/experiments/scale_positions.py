@@ -150,7 +150,7 @@ register(
             null: attention of those heads to that offset with the rows shuffled
         n_directed by size_names: heads with a direction, by size
             null: heads with a direction when the rows of the table are shuffled
-        fact rise_interval by from, to: 95 % interval over documents of the smaller rise
+        fact rise_interval by from, to: 95% interval over documents of the smaller rise
         fact n_predicted: tokens whose loss is measured, at each size
         fact documents: documents measured
     """,

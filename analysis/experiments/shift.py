@@ -14,7 +14,7 @@ from ..measures import losses, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
-FEW = 8  # documents: 2 of 2^8 draws of signs are all alike, below 1 %
+FEW = 8  # documents: 2 of 2^8 draws of signs are all alike, below 1%
 AGAINST = "zero", "shuffled"  # tables of the comparison: nothing left of positions
 # Places matter where a shift costs a tenth or more of what positions at zero cost: less is seldom
 # seen beside other changes. It is a convention.
@@ -131,7 +131,7 @@ def changes(r):
 
 
 SHIFT = "shift of all positions (tokens; documents of {T})"
-CHANCE = "null: signs of the changes drawn at random, 99 %"
+CHANCE = "null: signs of the changes drawn at random, 99%"
 
 register(
     shift,
@@ -143,14 +143,14 @@ register(
     numbers="""
         worst: largest change of the loss in nats per token, over all shifts (masked models: of the
             pseudo-loss)
-            null: 99 % quantile of the largest change when each document's sign is drawn at random
+            null: 99% quantile of the largest change when each document's sign is drawn at random
         fact worst_at: shift at which the largest change comes, in tokens
         change_[zero|shuffled]: change of the loss in nats per token with the [position table at
             zero|table's rows shuffled]
             no null: it is the scale of the largest change
         loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
             null: unigram loss of the documents read
-        fact worst_interval by from, to: 95 % interval over documents of the largest change
+        fact worst_interval by from, to: 95% interval over documents of the largest change
         perplexity by shifts: perplexity (masked models: pseudo-), e to the mean loss per token, by
             shift in tokens
             no null: the loss has one
@@ -195,7 +195,7 @@ register(
         lines(
             Line("worst_null", CHANCE, "--", draw.GREY),
             Line("worst_null.minus", None, "--", draw.GREY),
-            Line(changes, "95 % over documents", color=draw.VERMILION, band="change_interval"),
+            Line(changes, "95% over documents", color=draw.VERMILION, band="change_interval"),
             x="shifts",
             legend=draw.STACKED,
             xlabel=SHIFT,

@@ -125,7 +125,7 @@ register(
     "of any other such space compares positions, and its few directions are why a handful of "
     "columns of query and key are periodic.",
     published="Queries and keys of heads that attend by position are periodic in about 4 to 12 "
-    "columns, and 12 principal components hold 92.23 % of roberta-base's position table (Yamamoto "
+    "columns, and 12 principal components hold 92.23% of roberta-base's position table (Yamamoto "
     "and Matsuzaki, section 3.3 and appendix B); the singular values themselves are not shown.",
     figure="section 3.3",
     about="table",

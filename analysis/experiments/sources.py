@@ -480,7 +480,7 @@ def _draw_parts(axes, r):
     axes.set_xticks(places, r["heads"][:n], rotation=90)
     axes.set_xlim(-0.6, max(n, SHOWN) - 0.4)
     axes.set_ylabel("share of the peak")
-    axes.set_title("what peaks are made of (black:\npositions, 99 % of shuffled positions)")
+    axes.set_title("what peaks are made of (black:\npositions, 99% of shuffled positions)")
 
 
 def _draw_waves(axes, r):
@@ -557,7 +557,7 @@ register(
             of the peak
             no null: the share that these waves hold has one
         position_share by heads: share of position × position in the peak of the scores
-            null: 99 % quantile of that share over {SHUFFLES} shuffles of the query positions
+            null: 99% quantile of that share over {SHUFFLES} shuffles of the query positions
         [c2p|p2c]_share by heads: share of the [content-to-position|position-to-content] term in the
             peak[ (DeBERTa)|]
             no null: terms sum to the whole exactly

@@ -127,7 +127,7 @@ def _kinds(axes, compared):
         color, name = DRAWN[kind], filled(SEEDS, kind=translated(kind), n=len(r["loss"]))
         axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
         axes.plot(x, mean, color=color, label=name)
-    title = "Kinds of positions, mean and 95 % over seeds"
+    title = "Kinds of positions, mean and 95% over seeds"
     axes.set(title=title, xlabel="steps", ylabel="loss, held out")
     axes.legend()
 

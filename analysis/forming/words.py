@@ -63,7 +63,7 @@ def numbers(r, m):
 def of_seeds(compared):
     """Sentences about the order in which measures form, and about each kind, over seeds."""
     n = len(next(iter(compared.formed[FIRST].values())))
-    lead = "Over {n} seeds with learned positions, mean and 95 % interval (Student's t): {parts}."
+    lead = "Over {n} seeds with learned positions, mean and 95% interval (Student's t): {parts}."
     parts = []
     for m in moments.MEASURES:
         if m.name in compared.after and m.name != LEAVES:

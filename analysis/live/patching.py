@@ -96,8 +96,8 @@ def in_words(runs, request, other, check=lambda: None):
     for way, sentence in WAYS.items():
         effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
         layer, head = np.unravel_index(effects.argmax(), effects.shape)
-        chance = f"{100 * null[layer, head]:.0f} %"
-        numbers = {"name": names.name(layer, head), "share": f"{100 * effects.max():.0f} %"}
+        chance = f"{100 * null[layer, head]:.0f}%"
+        numbers = {"name": names.name(layer, head), "share": f"{100 * effects.max():.0f}%"}
         of_ways.append(filled(sentence, **numbers, chance=chance))
     given = {"other": other, "own": own, "others": others}
     return filled(PATCHED, **given, ways=" ".join(of_ways))

@@ -24,7 +24,7 @@ import scipy
 from . import stats
 from .factors import signs
 
-SCALES = 2.0 ** (np.arange(-48, 49) / 16)  # from 1/8 to 8 in steps of 4.4 %; 1 is one of them
+SCALES = 2.0 ** (np.arange(-48, 49) / 16)  # from 1/8 to 8 in steps of 4.4%; 1 is one of them
 SAME = 1e-12  # correlations that differ by less count as equal
 TINY = 1e-300
 

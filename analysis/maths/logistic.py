@@ -18,7 +18,7 @@ STRENGTHS = tuple(10.0**k for k in range(-4, 3))  # C from which one is chosen
 VALIDATION = 0.25  # share of the training rows that choose it
 FLAT = 1e-8  # largest gradient of the mean loss at which a fit ends
 STEPS, ROUNDED = 100, 1e-12  # at most; a loss that rises by less does not rise
-Z = 1.959963984540054  # normal quantile of a 95 % interval
+Z = 1.959963984540054  # normal quantile of a 95% interval
 
 
 def loss(W, X, y, C):
@@ -281,7 +281,7 @@ def shuffled(X, y, held_out, truth, C, n, seed):
 
 
 def wilson(right):
-    """95 % interval of a share, from right [M ...] bool (Wilson 1927): [2 ...].
+    """95% interval of a share, from right [M ...] bool (Wilson 1927): [2 ...].
 
     9 of 10 documents, and 90 of 100:
 
@@ -298,7 +298,7 @@ def wilson(right):
 
 
 def paired(a, b):
-    """95 % interval of mean(a) - mean(b), right or wrong on the same M documents: [2].
+    """95% interval of mean(a) - mean(b), right or wrong on the same M documents: [2].
 
     Wald's with half a document added to each of the four cases (Agresti and Min 2005).
 

@@ -97,7 +97,7 @@ def slopes(attended, shifts, is_told):
 
 
 def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
-    """(cells exactly as expected, |mean slope|) that 99 % of draws do not surpass.
+    """(cells exactly as expected, |mean slope|) that 99% of draws do not surpass.
 
     Each draw permutes what a head attended to over the shifts of its tested cells, [S H]; nothing
     then moves with the shift.

@@ -58,7 +58,7 @@ def distribution(statistic, surrogates):
 
 
 def matches(a, b, seed, n=1000):
-    """Share of equal pairs of [N] and [N]; its mean and 99 % quantile when b is permuted n times.
+    """Share of equal pairs of [N] and [N]; its mean and 99% quantile when b is permuted n times.
 
     Without pairs all are 0.
 
@@ -111,13 +111,13 @@ def random_signs(changes, n, seed):
 
 
 def largest_of_partners(x, seed):
-    """99 % quantile of the largest |sum over pairs| of M columns, partners drawn: [R N M].
+    """99% quantile of the largest |sum over pairs| of M columns, partners drawn: [R N M].
 
     x: what each of N pairs has of each of R partners. Their deviations from the mean of R are
     sqrt(R / (R - 1)) times too small, since it is their own mean.
 
     One head and 100 pairs, in which it has 1 from one partner and -1 from the other; sums of 100
-    signs, of which 99 % are at most 24, times the square root of 2:
+    signs, of which 99% are at most 24, times the square root of 2:
 
     >>> x = np.ones((2, 100, 1))
     >>> x[1] = -1

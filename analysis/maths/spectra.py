@@ -175,7 +175,7 @@ def highest_peak(spectrum, least):
 
 
 def peak_null(shuffled, least):
-    """Height that the highest peak of 99 % of the spectra [n F] does not surpass.
+    """Height that the highest peak of 99% of the spectra [n F] does not surpass.
 
     Noise alone seldom has a peak above this:
 
@@ -211,7 +211,7 @@ def rise(spectrum, least=1):
 
 
 def rise_null(shuffled, least=1):
-    """Rise that 99 % of the spectra [n F] do not surpass.
+    """Rise that 99% of the spectra [n F] do not surpass.
 
     Noise alone seldom rises more:
 

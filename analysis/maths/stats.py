@@ -17,7 +17,7 @@ PENALTIES = tuple(10.0**k for k in range(-8, 3))
 
 
 def interval(values, weights=None):
-    """95 % interval of r = sum(values) / sum(weights) over documents: [N ...] -> [2 ...].
+    """95% interval of r = sum(values) / sum(weights) over documents: [N ...] -> [2 ...].
 
         r ± t sqrt(N / (N - 1) sum(e²)) / |sum(weights)|,  e = values - r weights
 

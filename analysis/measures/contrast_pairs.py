@@ -186,6 +186,6 @@ TELLS = (
 TOLD = """
     told: share of the pairs whose clean text makes the right answer more likely than the corrupt
         one does
-        null: 99 % quantile of fair coins
+        null: 99% quantile of fair coins
     fact n_pairs: pairs of texts
 """

@@ -193,7 +193,7 @@ def of_directed_heads(r):
 
 
 SHUFFLED = "null: rows shuffled", "--", draw.GREY
-IN_ORDER = "rows in order (change: 95 % over documents)"
+IN_ORDER = "rows in order (change: 95% over documents)"
 LOSSES = Line("losses", IN_ORDER, color=draw.VERMILION, band=loss_range)
 SHUFFLED_LOSSES = Line("losses_null", *SHUFFLED)
 FREQUENCIES = Line("loss_null", "frequencies of the tokens", ":", "black")

@@ -21,7 +21,7 @@ def title(circuit, n_shown):
     """What the circuit carries, beside chance, in a line."""
     n = len(circuit.edges)
     edges = f"{n} edges" if n_shown == n else f"the largest {n_shown} of {n} edges"
-    carried = f"faithfulness {circuit.faithfulness:.2f}, random circuits {circuit.null:.2f} (99 %)"
+    carried = f"faithfulness {circuit.faithfulness:.2f}, random circuits {circuit.null:.2f} (99%)"
     return f"{edges}: {carried}"
 
 

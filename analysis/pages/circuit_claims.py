@@ -52,7 +52,7 @@ def among(name, heads, sign=1):
 
 
 def drawn(name, heads):
-    """What 99 % of as many heads, drawn at random, stay within."""
+    """What 99% of as many heads, drawn at random, stay within."""
 
     def null(r):
         k = len(heads)

@@ -58,7 +58,7 @@ def compared(a, b, seed=0):
     """How models A and B differ in one measure, from its values a and b [L H].
 
     "change" is the mean of |B - A|, "alike" the correlation of A and B over the heads. The null of
-    each has the heads of B permuted; for "alike" it is the 95 % quantile. "up" and "down" are the
+    each has the heads of B permuted; for "alike" it is the 95% quantile. "up" and "down" are the
     shares of heads with B above and below A; "head" is the one with the largest |B - A|.
     """
     rng = np.random.default_rng(seed)

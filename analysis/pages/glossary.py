@@ -39,15 +39,15 @@ TERMS = (
     ),
     Term(
         "quantile",
-        "99 % quantile",
+        "99% quantile",
         r"99(?:\.9)? % quantiles?|quantiles?",
-        "The value below which 99 % of the results stay when an experiment is repeated on "
-        "shuffled or random data: chance alone exceeds it 1 % of the time.",
+        "The value below which 99% of the results stay when an experiment is repeated on "
+        "shuffled or random data: chance alone exceeds it 1% of the time.",
     ),
     Term(
         "interval",
-        "95 % interval",
-        r"95 % intervals?|intervals?",
+        "95% interval",
+        r"95% intervals?|intervals?",
         "A range around the value of the documents that were read. Of 100 ranges that are computed "
         "in this way, each from other documents of the text, about 95 contain the value of the "
         "whole text.",

@@ -40,7 +40,7 @@ class Place(NamedTuple):
     guesses: np.ndarray  # [G] ids, the likeliest first
     parts: np.ndarray  # [G C]
     null: np.ndarray  # [G C] what no component exceeds of drawn tokens, see `chance`
-    most_null: np.ndarray  # [G] 99 % quantile of the largest head's or MLP's share of all of them
+    most_null: np.ndarray  # [G] 99% quantile of the largest head's or MLP's share of all of them
     logits: np.ndarray  # [G]
     heads: np.ndarray  # [K] components, those with the largest parts of the likeliest guess
     words: np.ndarray  # [K 2W] ids: the most raised, then the most lowered
@@ -179,7 +179,7 @@ def components(model):
 def chance(drawn):  # [G C n] -> [G C]
     """What no component exceeds of drawn tokens, whose sizes are given: many are tried at once.
 
-    Each component's 99 % quantile, times what the largest is of all components and drawn tokens,
+    Each component's 99% quantile, times what the largest is of all components and drawn tokens,
     each as a multiple of its quantile.
     """
     own = np.quantile(drawn, nulls.CHANCE, axis=-1, keepdims=True)

@@ -27,8 +27,7 @@ KINDS = {
 }
 NOT_TEXT = r"(<(pre|code)\b.*?</\2>|<[^>]*>)"  # or code, whose numbers are to be copied
 SIGNS_AND_SIDES = re.compile(
-    f"{NOT_TEXT}|{draw.MINUS.pattern}|{draw.APART.pattern}|({draw.RIGHT_TO_LEFT.pattern})",
-    re.DOTALL,
+    f"{NOT_TEXT}|({draw.MINUS.pattern})|{draw.RIGHT_TO_LEFT.pattern}", re.DOTALL
 )
 
 
@@ -51,12 +50,11 @@ def typeset(html):
 
     Words from right to left keep their side of what stands beside them (`draw.sided`).
 
-    >>> typeset('<a href="#x-1">L0-L2: -0.5, 93 %</a> <code>-1</code>')
-    '<a href="#x-1">L0-L2: −0.5, 93%</a> <code>-1</code>'
+    >>> typeset('<a href="#x-1">L0-L2: -0.5</a> <code>-1</code>')
+    '<a href="#x-1">L0-L2: −0.5</a> <code>-1</code>'
     """
-    signs = {"-": "−", " ": ""}
     return SIGNS_AND_SIDES.sub(
-        lambda match: match[1] or signs.get(match[0], draw.sided(match[0])), html
+        lambda match: match[1] or ("−" if match[3] else draw.sided(match[0])), html
     )
 
 

@@ -35,9 +35,9 @@ BARS = {"loss": "trained", "loss_zero": "zero", "loss_null": "random"}  # result
 BAR, BETWEEN = 13, 20  # units: how high a bar is, and how far it is to the next
 START, LONGEST = 126, 136  # units: where bars begin, and what the longest has
 OF_HIDDEN = (
-    "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess; line: 95 % interval)"
+    "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess; line: 95% interval)"
 )
-OF_NEXT = "Perplexity of the next token (log scale from 1, a perfect guess; line: 95 % interval)"
+OF_NEXT = "Perplexity of the next token (log scale from 1, a perfect guess; line: 95% interval)"
 
 
 def figure(runs):
@@ -73,7 +73,7 @@ def drawn(curves):
 def compared(r):
     """The picture of the losses with positions, without, and by frequencies, as perplexities.
 
-    Bars are as long as the losses in nats; a line is the 95 % interval of the one without.
+    Bars are as long as the losses in nats; a line is the 95% interval of the one without.
     """
     low, high = np.asarray(r["loss_interval"])[1]
     scale = LONGEST / max(high, *(r[name] for name in BARS))

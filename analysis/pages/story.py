@@ -160,7 +160,7 @@ SENTENCES = (
         "remove-positions",
         [
             "Trained with its table, the model has a {perplexity_kind} of {loss.exp:.3g}; with the "
-            "table at zero **{loss_zero.exp:.3g}** (95 % interval {perplexity_interval[1]:to .3g}; "
+            "table at zero **{loss_zero.exp:.3g}** (95% interval {perplexity_interval[1]:to .3g}; "
             "{documents} documents). This is ",
             When(
                 "loss_interval[1][0] > loss_null",

@@ -375,7 +375,7 @@ def _started(n_workers, stack):
     from distributed import Client, LocalCluster
 
     quiet = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
-    quiet |= {"distributed.worker.profile.enabled": False}  # it took 4 % of a worker's time
+    quiet |= {"distributed.worker.profile.enabled": False}  # it took 4% of a worker's time
     # Dask keeps the last 1000 messages to each worker, with the documents in them
     quiet |= {"distributed.admin.low-level-log-length": 10}
     stack.enter_context(dask.config.set(quiet))

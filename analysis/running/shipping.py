@@ -313,6 +313,6 @@ def _address():
 
 
 def _keep_freed_memory():
-    """Leave freed memory to minitx/memory.py: Dask has it given back, which took 28 % of a pass."""
+    """Leave freed memory to minitx/memory.py: Dask has it given back, which took 28% of a pass."""
     if os.environ.get("MALLOC_TRIM_THRESHOLD_") == OF_DASK:  # nobody's choice
         del os.environ["MALLOC_TRIM_THRESHOLD_"]

@@ -82,7 +82,7 @@ def draw_sequences(n, S, seed):
 
 
 def _accuracy(decoded, source):
-    """Share of symbols, and of whole sequences, that are right [n], with 95 % intervals."""
+    """Share of symbols, and of whole sequences, that are right [n], with 95% intervals."""
     right = np.array([(decoded[name].output == source).mean(axis=1) for name in STYLES])
     record = {"right": right.mean(axis=1), "exact": (right == 1).mean(axis=1)}
     record["right_low"], record["right_high"] = stats.interval(right.T).clip(0, 1)

@@ -39,7 +39,7 @@ def composition(
 
     Entry [i, h, j, g]: head g of layer j reads, through its queries, keys or values, what head h of
     layer i writes; from 0 to 1, NaN unless j > i. Where heads share keys, each reads its group's.
-    `.null` is a number, since the largest pair is what one looks at: the 95 % quantile over n_draws
+    `.null` is a number, since the largest pair is what one looks at: the 95% quantile over n_draws
     of the largest of all pairs, where each head's output is turned by a random orthogonal matrix.
     The norm before a layer is folded in with its gain, and a LayerNorm's mean, and the gains of
     norms of queries, keys and of what is written. Not folded in: what a norm divides by, norms

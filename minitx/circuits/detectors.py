@@ -121,8 +121,8 @@ def _shuffled(model, rng):
 def in_context_score(model: Model, seed: int = 0) -> Scores:
     """Loss of a late repeated token minus that of an early one, in nats: a number with its `.null`.
 
-    Below 0, a causal model predicts repeated tokens better as there are more of them. Places: 10 %
-    and 90 % of the repeated half, in 64 texts. Null: texts whose second half are other tokens.
+    Below 0, a causal model predicts repeated tokens better as there are more of them. Places: 10%
+    and 90% of the repeated half, in 64 texts. Null: texts whose second half are other tokens.
     Source: Olsson et al. 2022.
 
     >>> import minitx

@@ -41,7 +41,7 @@ class Effects(show.Shown):
     `.effects` [...]: clean pieces into the corrupt runs, (patched - corrupt) / (clean - corrupt): 0
     changes nothing, 1 restores all. `.lost` [...]: corrupt pieces into the clean runs, (clean -
     patched) / (clean - corrupt): 1 loses all. The two differ where components back up each other.
-    `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled; one pair has none, and both ends
+    `.intervals`, `.lost_intervals` [2 ...]: 95%, pairs resampled; one pair has none, and both ends
     are its effect. `.null`, `.lost_null` [...]: the
     same with pieces of an unrelated pair, [... R] where R were given. `.clean`, `.corrupt` [N]: the
     measure of each text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs,
@@ -99,7 +99,7 @@ class Effects(show.Shown):
         largest = np.argsort(-abs(np.nan_to_num(flat)), kind="stable")[:10]
         n = len(self.clean)
         title = f"Effects {list(self.shape)} on {n} pair{'s' * (n > 1)} of texts"
-        header = "piece", "restored", "95 %", "by chance", "lost", "by chance"
+        header = "piece", "restored", "95%", "by chance", "lost", "by chance"
         rows = [self._cells(i) for i in largest]
         return show.Summary(title, ["  ".join(cells) for cells in rows], header, rows)
 
@@ -129,7 +129,7 @@ def share(values, start, end):  # [N ...], [N], [N] -> [...]
 
 
 def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
-    """The same with pairs resampled: quantiles that 95 % of the draws are between."""
+    """The same with pairs resampled: quantiles that 95% of the draws are between."""
     N = len(values)
     if np.isnan(values).all():  # nothing was run
         return np.full((2, *values.shape[1:]), np.nan)

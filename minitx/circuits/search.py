@@ -34,12 +34,12 @@ class Circuit(show.Shown):
 
     `.edges`: (sender, receiver), the largest score first; `.scores` [E]. `.faithfulness`: the
     measure in a pass in which only these edges are clean, 0 as in the corrupt texts and 1 as in the
-    clean ones; `.interval` 95 %, pairs resampled. `.completeness`: 1 minus the faithfulness of all
+    clean ones; `.interval` 95%, pairs resampled. `.completeness`: 1 minus the faithfulness of all
     other edges. `.curve`: {number of edges: faithfulness}. `.random`, `.random_in_layers`
     [n_random]: the faithfulness of random circuits with the same number of edges, and with the same
     number between the same layers. Closeness, 1 - abs(1 - faithfulness), measures the distance to 1
-    from either side; `.null` is the larger 99 % quantile of both kinds. `.answer`: "yes" if the
-    circuit is closer than 99 % of each, else "no"; "undecided" with fewer than 100 of each.
+    from either side; `.null` is the larger 99% quantile of both kinds. `.answer`: "yes" if the
+    circuit is closer than 99% of each, else "no"; "undecided" with fewer than 100 of each.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -68,13 +68,13 @@ class Circuit(show.Shown):
 
     @property
     def null(self) -> float:
-        """The 99 % quantile of random circuits' nearness to 1; of the two kinds the larger one."""
+        """The 99% quantile of random circuits' nearness to 1; of the two kinds the larger one."""
         both = self.random, self.random_in_layers
         return float(max(np.quantile(nearness(x), BEATEN) for x in both))
 
     @property
     def answer(self) -> str:
-        """Whether the circuit beats 99 % of the random ones of each kind."""
+        """Whether the circuit beats 99% of the random ones of each kind."""
         if len(self.random) < N_RANDOM:
             return "undecided"
         own = nearness(self.faithfulness)
@@ -113,7 +113,7 @@ class Circuit(show.Shown):
         low, high = self.interval
         lines = [
             f"faithfulness {self.faithfulness:.3f} ({low:.3f} to {high:.3f}), "
-            f"99 % of random circuits below {self.null:.3f}; completeness {self.completeness:.3f}"
+            f"99% of random circuits below {self.null:.3f}; completeness {self.completeness:.3f}"
         ]
         rows = [(text(edge), f"{score:+.3f}") for edge, score in zip(self.edges[:10], self.scores)]
         lines += ["  ".join(cells) for cells in rows]

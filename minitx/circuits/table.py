@@ -26,7 +26,7 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
 
     A mapping from each column's name to its array [rows]; columns are attributes too. Layer, head
     and place (the position) are -1 if a component has none. `.drawn` [rows n] are the contributions
-    for random pairs of tokens, `.null` the 99 % quantile of their absolute values. `.logit` is the
+    for random pairs of tokens, `.null` the 99% quantile of their absolute values. `.logit` is the
     model's own number, `.gap` its difference from the sum of `.logits`: rounding if `.linear`;
     otherwise the transform before the vocabulary is not linear and is replaced by its gradient.
     `.heads` [L H] are the contributions of the heads alone.
@@ -113,7 +113,7 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
 
 
 def _quantile(draws):  # [rows n] -> [rows]
-    """The 99 % quantile of each row; NaN if nothing was drawn."""
+    """The 99% quantile of each row; NaN if nothing was drawn."""
     if not draws.shape[1]:
         return np.full(len(draws), np.nan)
     return np.quantile(draws, 0.99, axis=1)

@@ -52,9 +52,9 @@ VERDICTS = ABOVE, BELOW, AS_RANDOM, WITHIN, "undecided: needs # texts, # were gi
 
 
 class Probe(show.Shown):
-    """A linear probe: `.accuracy` on held-out texts, its 95 % `.interval`, and its `.null`.
+    """A linear probe: `.accuracy` on held-out texts, its 95% `.interval`, and its `.null`.
 
-    `.null`: the 95 % quantile of the accuracies with shuffled training labels, all of them in
+    `.null`: the 95% quantile of the accuracies with shuffled training labels, all of them in
     `.shuffled`. `.untrained`: the accuracy of a probe of random weights, None if not asked for.
     `.selectivity`: accuracy less the mean of `.shuffled` (Hewitt and Liang 2019).
     `.verdict`: "above chance", "not above chance", "above shuffled labels, but not above random

@@ -48,7 +48,7 @@ class Effect(NamedTuple):
 class Contrast(NamedTuple):
     """The change of texts to steer towards less that of texts to steer away from, nats per token.
 
-    interval: 95 % over the texts (Welch's t). null: the largest of vectors of shuffled labels, of
+    interval: 95% over the texts (Welch's t). null: the largest of vectors of shuffled labels, of
     random directions, and of random weights. verdict: "beyond chance" if all of the interval is
     above it, "no more than chance" if none is; "undecided" otherwise, and of fewer than 6 texts a
     side or 2 held out.
@@ -63,7 +63,7 @@ class Contrast(NamedTuple):
 class SteeringVector(show.Shown):
     """A direction in the stream before a layer: `.vector` [D], `.layer`, `.share`, `.null`.
 
-    `.share`: its length over the mean length of the stream. `.null`: the 95 % quantile of that
+    `.share`: its length over the mean length of the stream. `.null`: the 95% quantile of that
     share for vectors of shuffled labels, `.shuffled` [n D]. A share below its null is noise.
     `.n`: how many positive and negative texts it is made of.
     """
@@ -79,7 +79,7 @@ class SteeringVector(show.Shown):
     def _summary(self):
         title = f"Steering vector [{len(self.vector)}] before layer {self.layer}"
         row = f"{self.share:.1%}", f"{self.null:.1%}"
-        lines = [f"{row[0]} of the stream's length; 95 % of shuffled labels: up to {row[1]}"]
+        lines = [f"{row[0]} of the stream's length; 95% of shuffled labels: up to {row[1]}"]
         return show.Summary(title, lines, ("share of the stream", "shuffled labels"), [row])
 
     @told_once()
@@ -227,7 +227,7 @@ def steer(vector: SteeringVector, scale: float = 1.0) -> dict[tuple[str, int], C
 
 
 def difference(x, y):  # [N], [M] -> (low, high)
-    """95 % interval of mean x - mean y, by Welch's t."""
+    """95% interval of mean x - mean y, by Welch's t."""
     import scipy
 
     a = x.var(ddof=1) / len(x)

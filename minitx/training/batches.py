@@ -66,7 +66,7 @@ class Words:
     def hidden(self, body, rng):
         """Rows with words hidden, between special tokens.
 
-        Of the words to predict 80 % are hidden, 10 % are others of the text, 10 % stay (Devlin et
+        Of the words to predict 80% are hidden, 10% are others of the text, 10% stay (Devlin et
         al. 2018).
         """
         ids = self.stream.ids

@@ -68,7 +68,7 @@ def test_the_named_text_is_dates_that_no_model_was_trained_on():
 
 
 def test_alignment_is_of_dates_and_says_so(dates_model, tmp_path, capsys):
-    """Measured: 99 % of the steps of the best head on 20 dates, and 34 % with places permuted."""
+    """Measured: 99% of the steps of the best head on 20 dates, and 34% with places permuted."""
     given = ["run", "alignment", "tiny-bart", "--documents", "20", "--out", str(tmp_path)]
     assert commands.run_command(given) == 0
     out = capsys.readouterr().out

@@ -268,7 +268,7 @@ def test_at_temperature_0_one_token_has_all(temperature):
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_frequencies_are_the_probabilities(model, settings):
-    """8,000 draws of a token: chi-square below its 99.99 % point, and only allowed tokens drawn."""
+    """8,000 draws of a token: chi-square below its 99.99% point, and only allowed tokens drawn."""
     n = 8_000
     prompt = tiny.ids(model, 4)
     y = minitx.run(model, prompt, ["logits"])["logits"][0, -1]

@@ -87,7 +87,7 @@ def test_even_attention_is_aligned_no_more_than_chance(dates, monkeypatch):
 
 
 def test_the_model_of_dates_looks_at_the_part_that_it_says(dates):
-    """Measured on 1,000 dates: L0H1 99 %, chance 25 %; the mean over the heads of layer 0 100 %."""
+    """Measured on 1,000 dates: L0H1 99%, chance 25%; the mean over the heads of layer 0 100%."""
     result = analysis.run("alignment", dates, pairs="dates", documents=60)
     r = result.arrays
     assert r["aligned"].shape == (2, 4) and r["aligned_best_head"] == "L0H1"
@@ -104,7 +104,7 @@ def test_the_model_of_dates_looks_at_the_part_that_it_says(dates):
 
 
 def test_a_random_model_is_not_aligned(bart):
-    """Its best head: 33 %, with places permuted 40 %."""
+    """Its best head: 33%, with places permuted 40%."""
     result = analysis.run("alignment", bart, pairs="dates", documents=20)
     assert result.answer.verdict != "yes"
     assert result.arrays["aligned_best"] < 0.5

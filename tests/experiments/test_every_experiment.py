@@ -59,7 +59,7 @@ UNTOLD = {
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole", "step_output"},  # an encoder has no steps
-    ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
+    ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99%
 }
 
 

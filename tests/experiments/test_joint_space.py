@@ -247,7 +247,7 @@ def test_shuffled_keys_are_near_by_chance_only(bert):
     lengths = [len(ids) for ids in joint_fit.documents(bert, "sample", 4, 30)]
     chance = sum(map(harmonic_number, lengths)) / sum(lengths)
     for name in ("mrr_null", "mrr_plane_before_null"):
-        assert result[name].mean() == pytest.approx(chance, rel=0.05)  # measured within 2 %
+        assert result[name].mean() == pytest.approx(chance, rel=0.05)  # measured within 2%
     assert result["mrr"].min() > 2 * chance
 
 

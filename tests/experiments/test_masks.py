@@ -525,7 +525,7 @@ def test_a_share_is_said_of_a_gain_above_chance_alone(result):
     def says(low, high):
         return EXPERIMENT.says(result | numbers | {"gain_interval": np.array((low, high))})
 
-    assert "25 % of the loss due to missing positions" in says(0.1, 0.9)
+    assert "25% of the loss due to missing positions" in says(0.1, 0.9)
     assert "an interval that holds 0" in says(-0.1, 0.9)
     assert "due to missing positions" not in says(-2, -1)
     assert "The mask with the least loss on the 2 search documents is" in EXPERIMENT.says(result)
@@ -572,11 +572,11 @@ def test_without_a_search_all_documents_are_reported_on_and_the_mask_shown_is_th
 @pytest.mark.parametrize(
     "gain, low, order, verdict, words",
     [
-        (0.5, 0.4, 0.3, "partly", ("50 %", "20 %")),
-        (0.95, 0.9, 0.3, "yes", ("95 %", "65 %")),
-        (0.5, -0.1, 0.3, "undecided", ("50 %", "20 %")),  # an interval on both sides
-        (0.5, 0.4, -0.1, "no", ("50 %", "60 %")),  # the order of the keys is worth nothing
-        (0.5, 0.4, 0.02, "undecided", ("50 %", "48 %")),  # or may be
+        (0.5, 0.4, 0.3, "partly", ("50%", "20%")),
+        (0.95, 0.9, 0.3, "yes", ("95%", "65%")),
+        (0.5, -0.1, 0.3, "undecided", ("50%", "20%")),  # an interval on both sides
+        (0.5, 0.4, -0.1, "no", ("50%", "60%")),  # the order of the keys is worth nothing
+        (0.5, 0.4, 0.02, "undecided", ("50%", "48%")),  # or may be
     ],
 )
 def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, order, verdict, words):

@@ -115,7 +115,7 @@ def test_decoding_the_last_token_of_the_bundle_is_as_counted_by_hand():
     assert "takes 1,179,648 multiply-adds (131,072 of them in the output)" in words
     assert r["place_operations"] == 256 * 128
     assert r["place_share"] == 256 * 128 / (256 * (4 * 12 * 128**2 + 131_072) + 8 * 256**2 * 128)
-    assert "takes 128 operations a token, 0.011 % of the number of multiply-adds" in words
+    assert "takes 128 operations a token, 0.011% of the number of multiply-adds" in words
     assert "only the mask would then tell the order" in words
 
 

@@ -219,7 +219,7 @@ def test_pictures_are_those_of_a_folder(tmp_path):
 
 
 def test_tiny_vit_tells_where_the_circle_is():
-    """Its card: 98 % or more of pictures that it has not seen; at most 40 % without positions."""
+    """Its card: 98% or more of pictures that it has not seen; at most 40% without positions."""
     model = minitx.load("tiny-vit")
     pictures, classes = shapes.draw(200, (1 << 40, 0))
     tokens = model.encode(images=list(pictures)).tokens

@@ -161,7 +161,7 @@ def test_what_is_held_out_has_no_say_in_the_fit():
 
 
 def test_a_planted_signal_is_found_at_the_best_possible_rate():
-    """Two classes 2 deviations apart: the best rule is right in Phi(1) = 84.1 % of the cases."""
+    """Two classes 2 deviations apart: the best rule is right in Phi(1) = 84.1% of the cases."""
     X, y, means = gaussian(4000, 20, distance=2.0)
     held_out = np.arange(4000) >= 2000
     guess, _ = logistic.probe(X[~held_out], y[~held_out], X[held_out])

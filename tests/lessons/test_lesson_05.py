@@ -99,7 +99,7 @@ def test_the_machine_that_looks_back_before_its_step_fails_beyond_the_training(l
 
 
 def test_the_machine_that_looks_back_before_its_step_mostly_counts(lesson):
-    """77 % of the lesson, of `minitx toy` with 200 sequences."""
+    """77% of the lesson, of `minitx toy` with 200 sequences."""
     w, rows = lesson["models"]["bahdanau"], recurrent.draw_sequences(200, 20, 0)
     decoded = gru.decode("bahdanau", w, rows)
     others = recurrent.crossed("bahdanau", w, decoded, np.roll(rows, 1, axis=0))

@@ -99,7 +99,7 @@ def test_the_prose_says_what_the_cells_give():
     assert "tokens of a picture: 65, numbers of a token: 50" in printed
     assert "W_E: 50 rows of 64 numbers" in printed
     right, guesses = names["shares"], names["guesses"]
-    assert right["as it is"][0] > 0.98 and max(names["apart"]) < 1e-4  # 100 %, 3e-6
+    assert right["as it is"][0] > 0.98 and max(names["apart"]) < 1e-4  # 100%, 3e-6
     assert {*right["with positions"]} == {*right["as it is"]}
     assert max(right["patches alone"]) < 0.4 and len(right["patches alone"]) == 6
     assert sum(share > max(guesses) for share in right["patches alone"]) == 1  # 35.8, 33.2 %

@@ -106,4 +106,4 @@ def test_no_single_unit_is_missed():
         half, none, foreign = (losses[layer, x] for x in ("half of them", "all", "values shuffled"))
         assert whole + 0.02 < half < none < foreign
     *others, last = names["composed"]
-    assert last < min(others) and max(others) < 0.5  # 33 31 42 16 %
+    assert last < min(others) and max(others) < 0.5  # 33 31 42 16%

@@ -238,7 +238,7 @@ def test_a_saved_page_says_what_a_patch_has_shown(live):
     heads = ask(live, "patch", other=OTHER)["parts"][""]["heads"]["into_second"]
     best = np.unravel_index(np.argmax(heads["shares"]), (4, 4))
     said = f"Of all heads L{best[0]}H{best[1]} carries most of the difference into the second text"
-    assert f"{said}, {100 * np.max(heads['shares']):.0f} %" in page
+    assert f"{said}, {100 * np.max(heads['shares']):.0f}%" in page
 
 
 def test_texts_that_do_not_align_are_refused_with_their_lengths(live):

@@ -369,7 +369,7 @@ def test_a_planted_scale_comes_back(ratio):
     curve = with_unchanged(unchanged, curves)
     number = joint.best(curve[:, None], "head")[0, 0]
     c = joint.SCALES[number - 1]
-    # half a step of the search is 2.2 %: measured 0.2013, 0.5, 4
+    # half a step of the search is 2.2%: measured 0.2013, 0.5, 4
     assert c == pytest.approx(ratio, rel=0.03)
     own = np.argsort(order)[None]
     at_one = scaled(q, k, 1, "euclidean")

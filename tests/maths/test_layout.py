@@ -22,7 +22,7 @@ def map_at(angles, seed=0):
 
 
 def strongest(energy, density=EVEN):
-    """Highest sums along bands and lines, what 99 % of turned maps stay below, and where."""
+    """Highest sums along bands and lines, what 99% of turned maps stay below, and where."""
     rows = layout.rows_of(energy, density, T)
     along = layout.along_bands(rows), layout.along_lines(rows, SHIFTS)
     chance = np.quantile(layout.by_chance(rows, SHIFTS, 200), 0.99, axis=1)

@@ -111,7 +111,7 @@ def test_a_point_is_hovered_and_chosen(page, fabricated):
 def percent(share):
     """As the page writes a share that it has from steps of its root."""
     share = (round(share**0.5 * 127) / 127) ** 2
-    return f"{100 * share:.{1 if share < 0.0995 else 0}f} %"
+    return f"{100 * share:.{1 if share < 0.0995 else 0}f}%"
 
 
 def test_pan_and_zoom_by_mouse_and_keys(page):
@@ -220,7 +220,7 @@ def test_flags_filter_the_heads(page):
 
 def test_the_head_that_misleads_is_named_with_its_numbers(page):
     summary = page.locator("#summary")
-    expect(summary).to_contain_text("12 % of them are near in the plane and 80 %")
+    expect(summary).to_contain_text("12% of them are near in the plane and 80%")
     summary.get_by_role("button").click()
     expect(page.locator(".about").first).to_contain_text("The picture misleads most here:")
 
@@ -285,7 +285,7 @@ def test_each_projection_says_how_far_to_trust_it(page, fabricated):
     lie, about = fabricated.sides[0].lie, page.locator(".about").first
     expect(about).to_contain_text("nearest in the plane (keys shuffled:")
     choose(page, "Projection", "pca3")
-    near, null = (f"{100 * x[1, 0]:.0f} %" for x in lie.others["pca3"])
+    near, null = (f"{100 * x[1, 0]:.0f}%" for x in lie.others["pca3"])
     expect(about).to_contain_text(f"of the strongest keys, {near} are among")
     expect(about).to_contain_text(f"nearest in these three dimensions (keys shuffled: {null})")
     c = fabricated.sides[0].moves.c[1, 0]

@@ -299,11 +299,11 @@ def test_the_plane_says_how_far_it_can_be_believed(live):
     page = live(1280, 800)
     click(head(page, "L0H3"))
     said = (
-        "The plane shows the nearest key rightly for 21 % of the queries (full space: 100 %; chance"
+        "The plane shows the nearest key rightly for 21% of the queries (full space: 100%; chance"
     )
     expect(view(page, "joint")).to_contain_text(said)
     page.get_by_label("State of queries and keys").select_option("as in the model")
-    expect(view(page, "joint")).to_contain_text("for 16 % of the queries (full space: 100 %")
+    expect(view(page, "joint")).to_contain_text("for 16% of the queries (full space: 100%")
     expect(page.locator("#joint table")).to_be_hidden()
     page.locator("#joint").get_by_text("In numbers").click()
     expect(page.locator("#joint table")).to_be_visible()

@@ -445,7 +445,7 @@ def test_sentences_of_a_difference_have_verbs(page):
     run(page, "the difference").click()
     said = explored.readout(page)
     expect(said).to_contain_text(
-        "L1H2 is off: what it reads is not written. It moves 0 % of its attention elsewhere. "
+        "L1H2 is off: what it reads is not written. It moves 0% of its attention elsewhere. "
     )
     expect(page.locator("#compared")).to_contain_text(
         "(it is off there: what it reads is not written)"

@@ -103,7 +103,7 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
     assert texts["remove-positions"] == (
         "Trained with its table, the model has a pseudo-perplexity of 12; with the table at zero "
-        "**400** (95 % interval 250 to 600; 20 documents). This is neither better nor worse "
+        "**400** (95% interval 250 to 600; 20 documents). This is neither better nor worse "
         "than guessing each token by its frequency (300) as far as 139 tokens tell."
     )
 

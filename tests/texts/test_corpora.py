@@ -207,7 +207,7 @@ def test_every_document_is_as_likely():
         counts[sampling.draw(40, 10, seed)] += 1
     assert counts.sum() == 20_000
     spread = ((counts - 500) ** 2 / (500 * 30 / 40)).sum() * 39 / 40
-    assert 15 < spread < 75  # 99.9 % lie within 16 to 73
+    assert 15 < spread < 75  # 99.9% lie within 16 to 73
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl.gz", "a.parquet", "w.txt"])

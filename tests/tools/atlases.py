@@ -131,7 +131,7 @@ def flags(L, H):
 
 def lie(draw, L, H):
     """Shares of near keys, and the last head as the one that misleads."""
-    words = f"In L{L - 1}H{H - 1} 12 % of them are near in the plane and 80 % in the whole space."
+    words = f"In L{L - 1}H{H - 1} 12% of them are near in the plane and 80% in the whole space."
     near = draw.uniform(0.1, 0.9, (4, L, H))
     deep = draw.uniform(0.1, 0.9, (2, L, H))
     return Lie(*near, Misleads(L - 1, H - 1, words), {"pca3": deep})

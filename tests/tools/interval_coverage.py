@@ -1,4 +1,4 @@
-"""How often 95 % intervals over documents contain the mean of a whole text, and how wide they are.
+"""How often 95% intervals over documents contain the mean of a whole text, and how wide they are.
 
     python tests/tools/interval_coverage.py --model MODEL … --text TEXT …
 

@@ -124,7 +124,7 @@ def rates(r):
 
 def percent(*names):
     """A cell with shares as percentages."""
-    return lambda r: ", ".join(f"{100 * r[name]:.1f} %" for name in names)
+    return lambda r: ", ".join(f"{100 * r[name]:.1f}%" for name in names)
 
 
 def claim(beginning, has_null=False):
@@ -202,11 +202,11 @@ TABLES = {
         "`norms`: R² of the place of a held-out row from its norm": value("norms.r2_norm_rows", 3),
         "… from its direction": value("norms.r2_direction_rows", 3),
         "`shift`: largest change of the loss, all positions moved, nats": between("shift.worst", 3),
-        "… null: signs of the changes at random, 99 %": value("shift.worst null", 3),
+        "… null: signs of the changes at random, 99%": value("shift.worst null", 3),
         "`reviews`: a text or its words in random order, classified correctly: on; off": percent(
             "reviews.accuracy", "reviews.accuracy_zero"
         ),
-        "… labels shuffled, 99 %": percent("reviews.accuracy null"),
+        "… labels shuffled, 99%": percent("reviews.accuracy null"),
     },
     "swapped": {
         "W_K and W_V swapped": between("projections.rise"),

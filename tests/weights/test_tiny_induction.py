@@ -28,7 +28,7 @@ def test_only_the_words_behind_an_earlier_one_count():
 
 
 def test_it_says_what_came_next():
-    """The card: 99.8 % right at the first guess, 0.011 nats, on 200 documents; 30 here."""
+    """The card: 99.8% right at the first guess, 0.011 nats, on 200 documents; 30 here."""
     model = minitx.load("tiny-induction")
     tokens, targets = documents(30)
     logits = minitx.run(model, tokens, "logits")["logits"]

@@ -113,7 +113,7 @@ def test_batches_go_through_all_documents():
 
 
 def test_words_to_tell():
-    """15 % of the ordinary ones, of which 80 % are hidden; the next words of a causal model."""
+    """15% of the ordinary ones, of which 80% are hidden; the next words of a causal model."""
     model = minitx.load("tiny-roberta")
     words = batches.Words(model, "sample", 60, 64)
     batch = words.batch(np.arange(60), np.random.default_rng(0))

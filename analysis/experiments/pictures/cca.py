@@ -82,9 +82,9 @@ register_of_pictures(
     numbers="""
         mean by layer_names: held-out correlation of the stream with the slowest cosines of the
             grid, mean over these
-            null: 99 % quantile of that mean with the grid's positions in random order
+            null: 99% quantile of that mean with the grid's positions in random order
         last: held-out correlation of the output with the slowest cosines of the grid
-            null: 99 % quantile of that correlation with the grid's positions in random order
+            null: 99% quantile of that correlation with the grid's positions in random order
         fact components: cosines of the grid
         fact documents: pictures read
     """,

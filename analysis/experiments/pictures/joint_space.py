@@ -159,7 +159,7 @@ register_of_pictures(
         """
         by_[row|column] by heads: share of the keys' variance in the plane that is between
             [rows|columns] of the first picture, after
-            null: 99 % quantile of {SHUFFLES} random orders of the grid's positions
+            null: 99% quantile of {SHUFFLES} random orders of the grid's positions
         """,
         *joint_summary.numbers("mrr_plane_mean", "mrr_plane_before_mean", "correlation_mean"),
         *joint_summary.numbers("closer_plane", "farther_plane", "same", "same_plane"),

@@ -75,15 +75,15 @@ register_of_pictures(
     numbers="""
         peak: highest amplitude (root mean square over columns) of the patches' positions at any
             frequency of the grid but 0
-            null: 99 % quantile of the highest amplitude over shuffles of the patches
+            null: 99% quantile of the highest amplitude over shuffles of the patches
         [peak_down|peak_across]: cycles [down|across] the grid at which it lies
             no null: its height has one
-        n_above: frequencies of the grid above the highest amplitude of 99 % of the shuffles
+        n_above: frequencies of the grid above the highest amplitude of 99% of the shuffles
             null: most frequencies above that line in any shuffle of the patches
         fact n_frequencies: frequencies of the grid, without 0
         smooth: share of the variance of the patches' positions in the {SLOWEST} slowest products of
             a cosine down and one across
-            null: 99 % quantile of that share over shuffles of the patches
+            null: 99% quantile of that share over shuffles of the patches
     """,
     answer=Asks(
         "highest amplitude of the table over {rows} × {columns} patches",
@@ -94,7 +94,7 @@ register_of_pictures(
     says=[
         "The highest amplitude over the grid of {rows} × {columns} patches is {peak:.3g}, at "
         "{peak_down} cycles down and {peak_across} across (shuffled patches: {peak_null:.3g} in "
-        "99 % of cases). {n_above} of {n_frequencies} frequencies are above that line (shuffled: "
+        "99% of cases). {n_above} of {n_frequencies} frequencies are above that line (shuffled: "
         "at most {n_above_null}). The {SLOWEST} slowest waves have {smooth:.1%} of the variance "
         "(shuffled: {smooth_null:.1%}).",
     ],

@@ -239,8 +239,8 @@ const percent = share =>
   share === null
     ? "–"
     : share > 0 && share < 0.0005
-      ? "< 0.1 %"
-      : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+      ? "< 0.1%"
+      : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 const number = x =>
   x === null ? "–" : Math.abs(x) >= 1000 ? d3.format(",.0f")(x) : `${+x.toPrecision(3)}`;
 const signed = x => (x === null ? "–" : x.toFixed(2).replace("-", "−"));

@@ -183,7 +183,7 @@ const character = head =>
 function looksAt(head) {
   // the offset, in cross the key, that gets most of its attention
   if (isDifference())
-    return say`moves ${(100 * sharpness(head)).toFixed(0)} % of its attention elsewhere`;
+    return say`moves ${(100 * sharpness(head)).toFixed(0)}% of its attention elsewhere`;
   if (!hasOffsets) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
     return say`gives the key that a query looks at most ${percent(most)} of its attention on average (all keys alike: ${percent(1 / S)})`;

@@ -30,7 +30,7 @@ function columnsOf(width) {
       },
       y: {
         label:
-          say`↑ direction ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of ‖W_A‖²` +
+          say`↑ direction ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)}% of ‖W_A‖²` +
           (wave ? say`: a wave of ${wave.toFixed(1)} ${data.unit}s` : ""),
         ticks: 3,
       },

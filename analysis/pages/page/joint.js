@@ -32,7 +32,7 @@ function nearestSaid() {
   // how far the plane can be believed: in it, and in all dimensions, the nearest key is the
   // strongest
   const [, full, flat] = data.facts.map(({values}) =>
-    values[state.head].split(" → ")[stage()]?.replace("%", " %"),
+    values[state.head].split(" → ")[stage()],
   );
   const chance = d3.mean(
     places.query.filter(i => i || !data.causal),
@@ -53,7 +53,7 @@ function space(width) {
   const axis = n =>
     say`${[say("first"), say("second")][n]} principal component (${(
       100 * share[(state.head * 2 + stage()) * 2 + n]
-    ).toFixed(0)} % of the variance)`;
+    ).toFixed(0)}% of the variance)`;
   const where = {x: "x", y: "y"},
     text = p => `${p.n}`;
   const across = d3.scaleLinear(x, [0, inner.width]),

@@ -784,7 +784,7 @@ const STACKS = {
   decoder: say("decoder, "),
   cross: say("cross-attention, "),
 };
-const share = x => `${minus(`${Math.round(100 * x)}`)} %`;
+const share = x => `${minus(`${Math.round(100 * x)}`)}%`;
 
 const patchable = () =>
   JSON.stringify([wish.model, wish.text, wish.second, wish.words, wish.hidden, wish.other]);
@@ -886,8 +886,8 @@ function writePatched() {
     [before, after] = heads.differences;
   by("patch-says").textContent =
     say`Asked: the logit of “${own}” less that of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
-    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100 % carries all of ` +
-    say`the difference over, 0 % nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
+    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100% carries all of ` +
+    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
   by("patch-maps").replaceChildren(
     ...Object.entries(parts).flatMap(([part, maps]) =>
       Object.entries(maps).flatMap(([name, values]) =>

@@ -2,7 +2,7 @@
 // shown of whole words these are of tokens; made.word says which token belongs to which word.
 
 const percent = p =>
-  p >= 0.995 ? "100 %" : p >= 0.1 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`;
+  p >= 0.995 ? "100%" : p >= 0.1 ? `${(100 * p).toFixed(0)}%` : `${(100 * p).toFixed(1)}%`;
 const isCausal = () => data.causal || isCross;
 const isQuery = () => state.token !== null && (state.side === "query" || !isCross);
 // what a click on token n chooses

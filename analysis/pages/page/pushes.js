@@ -117,7 +117,7 @@ function pushHint() {
     say`${hidden ? say(", which is hidden for it") : ""}, in nats (+0.69 makes it twice as likely). <b class=more>Purple</b>, ` +
     say`upwards, adds; <b class=less>olive</b>, downwards, takes away. <b>${state.way}</b>: ${WAYS[state.way]}` +
     (state.way === Object.keys(WAYS)[0]
-      ? say`, up to a gap of ${most} % of the largest part.`
+      ? say`, up to a gap of ${most}% of the largest part.`
       : ".") +
     (state.way === LOST
       ? ""
