@@ -57,6 +57,9 @@ PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line
 SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
 CALL = re.compile(r"(\w+)\((\w+=[\w=., ]*)\)")
 NAMED = re.compile(r'\bid="|href="#|url\(#')
+TOLD = 6  # panels of a figure, at most, that its description names
+EXACT = re.compile(r' (?:d|x|y)="[^"]*"')  # where a coordinate has more digits than an eye sees
+FURTHER = re.compile(r"(?<=\.\d\d)\d+|\n")  # than a hundredth of a point
 GRID = 7  # digits of an axes' place, in widths of the figure
 
 MINUS = re.compile(r"(?:(?<![A-Za-z0-9.-])|(?<=\de))-(?=\d)")  # not in L0-L2, nor in 2023-01
@@ -119,8 +122,27 @@ def svg(picture):
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
         lay_out(picture)
-        picture.savefig(buffer, format="svg", dpi=PIXELS, metadata={"Date": None, "Creator": None})
+        about = {"Date": None, "Creator": None, "Title": printable(described(picture))}
+        picture.savefig(buffer, format="svg", dpi=PIXELS, metadata=about)
     return settled(printable(buffer.getvalue()))
+
+
+def described(picture):
+    """What the panels of a figure are called, and what their axes are, for those who do not see it.
+
+    >>> picture = figure(4, 3)
+    >>> picture.subplots().set(title="weights", xlabel="offset", ylabel="mean")[0].get_text()
+    'weights'
+    >>> described(picture)
+    'weights: offset, mean'
+    """
+    panels = {}  # each once, in their order
+    for axes in picture.axes:
+        title = "".join(axes.get_title(loc=loc) for loc in ("left", "center", "right"))
+        names = filter(None, (axes.get_xlabel(), axes.get_ylabel()))
+        said = ": ".join(filter(None, (title, ", ".join(names))))
+        panels[" ".join(said.replace("\\$", "$").split())] = None
+    return "; ".join([*filter(None, panels)][:TOLD])
 
 
 def lay_out(picture):
@@ -206,7 +228,8 @@ def _around(numbers, rim=1):
 def settled(text):
     """SVG without the last bits of what matplotlib computes, which vary.
 
-    Names that it hashes from them are numbered instead, and -0 inside a tag becomes 0.
+    Names that it hashes from them are numbered instead, coordinates end at a hundredth of a point,
+    and -0 inside a tag becomes 0.
     """
     names = {}
 
@@ -214,9 +237,10 @@ def settled(text):
         return names.setdefault(match[0], f"{match[1]}{len(names)}")
 
     def without_minus_zero(tag):
-        return re.sub(r"(?<![\w.])-0(?![\w.])", "0", tag[0])
+        return re.sub(r"(?<![\w.])-0(?:\.00?)?(?![\w.])", "0", tag[0])
 
     text = re.sub(r'(?<=["#])([a-zA-Z]\w*?)[0-9a-f]{10}\b', numbered, text)
+    text = EXACT.sub(lambda match: FURTHER.sub("", match[0]), text)
     return re.sub(r"<[^>]*>", without_minus_zero, text)
 
 

@@ -3,7 +3,6 @@
 Order: a report in words, the commands that ask on, the figure, the page.
 """
 
-import base64
 import shlex
 from html import escape
 
@@ -12,7 +11,7 @@ import numpy as np
 from ..drawing import Bar, Line, bars, column, draw, lines, panels, row
 from ..machine.language import current, filled, translated
 from ..texts import corpus
-from . import parts, report
+from . import parts, report, section
 
 SHOWN = 8  # tokens in words, heads
 NEXT = "Ask on"
@@ -127,7 +126,7 @@ def page(model, name, text, scanned, attributed):
     figures = dict(zip(("Tokens", "Parts"), figures_of(model, scanned, attributed)))
     for heading, said in words(model, scanned, attributed).items():
         body += f"<h2>{escape(translated(heading))}</h2><p>{escape(said)}</p>"
-        body += _image(figures[heading], heading) if heading in figures else ""
+        body += section.image(figures[heading], translated(heading)) if heading in figures else ""
     ready = "\n".join(commands(model, name, text, scanned))
     body += f"<h2>{translated(NEXT)}</h2><pre><code>{escape(ready)}</code></pre>"
     return (
@@ -137,10 +136,3 @@ def page(model, name, text, scanned, attributed):
         f"<style>{report.STYLE}body {{ display: block }}</style></head>"
         f"<body><main>{parts.typeset(body)}</main></body></html>\n"
     )
-
-
-def _image(svg, heading):
-    """A figure as an image, so that a name inside it cannot clash with another's."""
-    alt = filled("Figure: {question}", question=translated(heading))
-    source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-    return f'<figure tabindex="0"><img alt="{escape(alt)}" src="{source}"></figure>'

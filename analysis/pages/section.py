@@ -1,6 +1,7 @@
 """One experiment's section of the report: the answer first, the figure, then what explains it."""
 
 import base64
+import re
 import shlex
 from html import escape
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from ..running import single
 from . import overview, parts, passage
 from .glossary import Linker
 
+TITLE = re.compile("<title>([^<]*)</title>")  # of an SVG: what its panels are
 SHOWN = 6  # headline numbers; the others are folded
 IN_DARK = (
     "In a dark page light and dark of a figure are exchanged: what is dark on paper is bright here."
@@ -60,18 +62,22 @@ def _figure(experiment, outcome):
     The first is shown, and the others where a summary is opened.
     """
     _, measure, value, _ = overview.answer_of(outcome)
-    heading = filled("Figure: {question}", question=translated(experiment.question))
-    alt = escape(f"{heading} {measure}: {value}")
-    first, *others = [_image(svg, alt) for svg in outcome.figures] or [""]
+    answer = filled("Figure: {answer}", answer=f"{measure}: {value}")
+    leads = [answer, *([translated("Another figure")] * len(outcome.figures))]
+    first, *others = map(image, outcome.figures, leads) if outcome.figures else [""]
     return first + (
         parts.fold(count(len(others), "more figure"), "".join(others)) if others else ""
     )
 
 
-def _image(svg, alt):
-    """A figure that scrolls where the page is narrow."""
+def image(svg, lead):
+    """A figure that scrolls where the page is narrow; its text begins with `lead`."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-    return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
+    titled = TITLE.search(svg)
+    panels = f". {titled[1]}" if titled else ""  # escaped in SVG, as in HTML
+    alt = f"{escape(lead)}{panels}".replace('"', "&quot;")
+    sign = escape(translated("wider than the page: scroll"))
+    return f'<figure tabindex="0" data-wide="{sign}"><img alt="{alt}" src="{source}"></figure>'
 
 
 def _notes(outcome):

@@ -63,7 +63,7 @@ def drawn(curves):
     shown = "".join(_curve(kind, y) for kind, y in curves.items())
     names = dict(zip(curves, apart([_y(y[-1]) for y in curves.values()])))
     for kind, y in curves.items():
-        text = f"{translated(NAMES[kind])} {y[-1]:.2f}".replace("-0.00", "0.00")
+        text = f"{translated(NAMES[kind])} {y[-1]:z.2f}"
         shown += _text(LEFT + WIDE + 8, names[kind] + 4, escape(text), f"name {kind}")
     said = "; ".join(_said(kind, y) for kind, y in curves.items())
     shown = _axes(len(curves["trained"])) + shown
@@ -135,7 +135,7 @@ def apart(heights):
 
 def _said(kind, y):
     """A line in words, for those who do not see it."""
-    return f"{translated(NAMES[kind])}: {', '.join(f'{value:.2f}' for value in y)}"
+    return f"{translated(NAMES[kind])}: {', '.join(f'{value:z.2f}' for value in y)}"
 
 
 def _curve(kind, y):

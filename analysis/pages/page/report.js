@@ -35,15 +35,18 @@ for (const table of document.querySelectorAll("table.sorts")) {
   );
 }
 
-// the bar of sections on narrow screens: its arrow stands there as long as more of it lies to the
-// right
+// what is wider than its box, such as the bar of sections on narrow screens: its sign stands there
+// as long as more of it lies to the right
+function watch(box, scrolls = box) {
+  const mark = () =>
+    box.classList.toggle("end", scrolls.scrollLeft + scrolls.clientWidth >= scrolls.scrollWidth - 1);
+  scrolls.addEventListener("scroll", mark, {passive: true});
+  new ResizeObserver(mark).observe(scrolls);
+}
+
 const bar = document.querySelector("nav");
-const list = bar.querySelector("ol");
-const mark = () =>
-  bar.classList.toggle("end", list.scrollLeft + list.clientWidth >= list.scrollWidth - 1);
-list.addEventListener("scroll", mark, {passive: true});
-addEventListener("resize", mark);
-mark();
+watch(bar, bar.querySelector("ol"));
+for (const figure of document.querySelectorAll("figure[data-wide]")) watch(figure);
 
 // on a phone: the section of a question is hidden, and answers, published values and glossary are
 // folded to headings; all opens by a link to what is in it, by a search in the page, and for print
