@@ -11,7 +11,7 @@ import numpy as np
 
 from . import lags, nulls, spectra, stats
 
-DRAWS = 200  # sets of random directions: two reach beyond their 99 % quantile
+DRAWS = 200  # sets of random directions: two reach beyond their 99% quantile
 FOLLOWED = 2  # fast peaks, and slow ones, that are followed through the layers
 AS_HIGH = 0.9  # of the highest fast peak: other peaks count as high as it
 
@@ -118,7 +118,7 @@ def correlation(q, k, reach):
 def by_chance(x, q, r, low, high, reach, seed=0):
     """Highest correlation of each query column with random directions: [T D], [T c] -> [c].
 
-    The 99 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
+    The 99% quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
     the one that carries most of the band together with the query's column is compared, so that the
     null is chosen in the same way as the columns.
 
@@ -145,7 +145,7 @@ def by_chance(x, q, r, low, high, reach, seed=0):
 def periodic(q, k, shuffles, seed=0):
     """Which columns of [T r] twice are periodic in both [r], and how many in each shuffle.
 
-    A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99 %
+    A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99%
     quantile of that of its shuffled rows. Second: [shuffles]. In float32, which a quantile of
     shuffles needs no more than.
 

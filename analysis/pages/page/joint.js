@@ -31,9 +31,7 @@ const joint = width => pair(() => [...space(width), nearestSaid()]);
 function nearestSaid() {
   // how far the plane can be believed: in it, and in all dimensions, the nearest key is the
   // strongest
-  const [, full, flat] = data.facts.map(({values}) =>
-    values[state.head].split(" → ")[stage()],
-  );
+  const [, full, flat] = data.facts.map(({values}) => values[state.head].split(" → ")[stage()]);
   const chance = d3.mean(
     places.query.filter(i => i || !data.causal),
     i => 1 / (data.causal ? i + 1 : S),

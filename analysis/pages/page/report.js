@@ -39,7 +39,10 @@ for (const table of document.querySelectorAll("table.sorts")) {
 // as long as more of it lies to the right
 function watch(box, scrolls = box) {
   const mark = () =>
-    box.classList.toggle("end", scrolls.scrollLeft + scrolls.clientWidth >= scrolls.scrollWidth - 1);
+    box.classList.toggle(
+      "end",
+      scrolls.scrollLeft + scrolls.clientWidth >= scrolls.scrollWidth - 1,
+    );
   scrolls.addEventListener("scroll", mark, {passive: true});
   new ResizeObserver(mark).observe(scrolls);
 }
