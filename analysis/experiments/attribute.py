@@ -14,7 +14,7 @@ from minitx.circuits.measure import mask_id, places, token_id, with_places
 from minitx.circuits.texts import read_texts
 from minitx.heads import is_pooled, of_classes
 
-from ..contract import Asks, NotApplicable, Of, options, register
+from ..contract import Asks, NotApplicable, Of, Without, options, register
 from ..drawing import Bar, When, bars, beside, column, draw, row
 from ..drawing.maps import Map, Scale, maps
 from ..machine.language import filled
@@ -27,6 +27,7 @@ from ..texts import corpus, joined
 
 MOST = 0.5  # share from which one component is said to write most
 EXACT = 1e-3  # logits that the sum of all parts may lack
+HALF = 0.5  # of the logit, that the sum has to give for an answer
 COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
 SHOWN = 14  # components, and heads by place
@@ -282,6 +283,13 @@ def of_places(name):
 
 
 TITLES = {"heads": "heads", "cross_heads": "cross-attention heads"}
+
+
+def is_explained(r):
+    """Whether the parts sum to at least HALF of the logit: without them nothing is said of it."""
+    return abs(r["gap"]) <= HALF * abs(r["logit"])
+
+
 BY_HEAD = Scale("logits", _largest_head)
 
 register(
@@ -309,6 +317,10 @@ register(
         value="{largest:.0%}, {largest_name}",
         chance="{largest_null:.0%} for drawn tokens",
         rule=Of("largest", enough=MOST),
+        without=Without(
+            "is_explained",
+            "{largest:.0%}, {largest_name}; {gap.abs:.1f} of {logit.abs:.1f} in no part",
+        ),
     ),
     says=[
         "The logit of {tokens} is {logit:.2f}; ",

@@ -277,6 +277,13 @@ def test_a_model_that_knows_repeated_words_is_asked_of_them():
     assert str(r["target"]) == pieces[4]
 
 
+def test_of_a_logit_that_the_parts_do_not_sum_to_nothing_is_decided():
+    """A masked model's head has a layer of its own, which is no sum: tiny-roberta's gives 99%."""
+    of_masked, of_causal = (analysis.run("attribute", m) for m in ("tiny-roberta", "tiny-stories"))
+    assert of_masked.answer.verdict == "undecided" and "in no part" in of_masked.answer.value
+    assert of_causal.answer.verdict == "no" and "in no part" not in of_causal.answer.value
+
+
 def test_parts_that_add_nothing_are_said():
     with pytest.raises(registry.NotApplicable, match="no head and no MLP adds anything"):
         analysis.run("attribute", directed.by_words("words"))
