@@ -182,7 +182,7 @@ def test_the_figure_says_above_chance_where_the_sentence_does(of_bundle):
     experiment = registry.get("rotation")
     r = of_bundle | {"excess": of_bundle["excess_null"] + np.eye(1, len(of_bundle["heads"]))[0]}
     with draw.style():
-        figure = draw.svg(experiment.draw(r))
+        _, figure = draw.svg(experiment.draw(r)).split("</metadata>")
     assert figure.count("above chance: ") == experiment.says(r).count("; more than chance") == 1
     n = len(r["heads"]) - 1
     assert figure.count("within chance: ") == experiment.says(r).count("no more than chance") == n
