@@ -106,12 +106,13 @@ def _while_time_is_left(plan, late, waiting, took, start):
 
     What says most is first. The job goes from `late` to `waiting`.
     """
-    order = [*budget.costs(plan.reads_pictures)] if plan else []
-    for job in sorted(late, key=lambda job: -order.index(job.experiment)):
-        if budget.fits(plan, job.experiment, took, time.monotonic() - start):
-            late.remove(job)
-            waiting.append(job)
-            yield [job]
+    by_name = {job.experiment: job for job in late}
+    names = plan.left_out if plan else ()
+    for name in reversed(names):
+        if name in by_name and budget.fits(plan, name, took, time.monotonic() - start):
+            late.remove(by_name[name])
+            waiting.append(by_name[name])
+            yield [by_name[name]]
 
 
 def _said(job, done):

@@ -89,7 +89,7 @@ def test_what_takes_longest_goes_first_of_what_reads_by_itself():
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_what_was_left_out_is_done_while_time_is_left(tmp_path, capsys, n):
-    names = "parts", "predict", "attention"
+    names = "parts", "attention", "predict"  # what says least is first
     expected = {"parts": 0.0, "predict": 4000.0, "attention": 300.0}
     plan = budget.Plan(10.0, 0, 0, names[1:], expected, 0.0, cores=n)
     listed = [registry.get(name) for name in names]
