@@ -146,8 +146,8 @@ def periodic(q, k, shuffles, seed=0):
     """Which columns of [T r] twice are periodic in both [r], and how many in each shuffle.
 
     A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99%
-    quantile of that of its shuffled rows. Second: [shuffles]. In float32, which a quantile of
-    shuffles needs no more than.
+    quantile of that of its shuffled rows. Second: [shuffles]. In float32: shuffles need
+    no more.
 
     The first of two columns is a wave of 10 cycles in queries and keys, the second noise:
 

@@ -66,9 +66,9 @@ class Cost(NamedTuple):
         return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
 
-# Measured in reports on encoders of 6 layers and width 384 and of BERT-base's shape, and on
-# decoders of 6 layers and width 512 and of GPT-2's shape; estimates: that of alignment, and how
-# much more many heads take. What says least is first.
+# Fitted to reports on encoders of 6 layers and width 384 and of BERT-base's shape, and on decoders
+# of 6 layers and width 512 and of GPT-2's shape, where they had the experiment; estimates: that of
+# alignment, and how much more many heads take. What says least is first.
 COSTS = {
     "relearn": Cost(2, 1700),
     "circuit": Cost(3, 100, 160, 24, tokens=UNIT, by_head=True),
