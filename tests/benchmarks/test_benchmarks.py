@@ -3,9 +3,7 @@
 Nothing here is timed, and no other system runs.
 """
 
-import collections
 import json
-import os
 import re
 
 import numpy as np
@@ -68,24 +66,6 @@ def test_must_is_what_the_wanted_numbers_are_made_of_and_nothing_beside_it():
     assert {case.name for case in cases.must()} == {number.case for number in cases.WANTED}
 
 
-@pytest.mark.parametrize("shape", [*SMALL_SHAPES, "roberta-base", "gpt2", "smollm-135m"])
-def test_work_is_counted_from_the_weights(shape):
-    config = shapes.SHAPES[shape]
-    D = config.get("hidden_size") or config["n_embd"]
-    L = config.get("num_hidden_layers") or config["n_layer"]
-    sizes = shapes.names(config)
-    matrices = 0
-    for name, size in sizes.items():
-        if len(size) == 2 and re.search(r"(layers?|h)\.\d+\.", name):
-            matrices += np.prod(size)
-    B, T = 3, 7
-    assert shapes.flops(shape, B, T) == B * T * (2 * matrices + L * 2 * (2 * T * D))
-    if shape.startswith("gpt2"):
-        positions = [np.prod(size) for name, size in sizes.items() if "wpe" in name]
-        weights = sum(map(np.prod, sizes.values())) - positions[0]
-        assert shapes.read_by_a_token(shape) == 4 * weights
-
-
 @pytest.mark.parametrize("shape", SMALL_SHAPES)
 def test_random_weights_are_a_whole_checkpoint_in_which_no_tensor_is_at_its_default(work, shape):
     model = minitx.load(work / shape)
@@ -95,11 +75,6 @@ def test_random_weights_are_a_whole_checkpoint_in_which_no_tensor_is_at_its_defa
             if isinstance(x, np.ndarray) and name != "b_U":
                 assert x.std() > 0.02, name
     assert shapes.ids(shape, 2, 50).min() >= shapes.FIRST_ID
-
-
-def test_weights_are_made_once(work, monkeypatch):
-    monkeypatch.setattr(shapes, "save_file", None)
-    assert (shapes.make(work, "gpt2-small") / "model.safetensors").is_file()
 
 
 # peers
@@ -124,13 +99,6 @@ def test_minitx_gives_the_same_under_every_task(work, shape):
     assert np.abs(arrays["logits"]["logits"] - logits).max() < 1e-5 * np.abs(logits).max()
 
 
-def test_internals_hold_what_the_reference_library_gives(work):
-    """Only queries, keys, values, attention of all L layers, and L + 1 hidden states."""
-    raw = peers.Minitx(work / "gpt2-small", 1).internals(shapes.ids("gpt2-small", 1, 5))
-    kept = collections.Counter(key[0] for key in raw)
-    assert kept == {"q": 2, "k": 2, "v": 2, "pattern": 2, "resid_pre": 1, "resid_post": 2}
-
-
 def test_loss_and_generation_are_those_of_the_logits(work):
     peer = peers.Minitx(work / "gpt2-small", 1)
     tokens = shapes.ids("gpt2-small", 1, 12)
@@ -142,42 +110,7 @@ def test_loss_and_generation_are_those_of_the_logits(work):
     assert continued[0, 12] == logits[-1].argmax()
 
 
-def test_thin_and_dense_routes_take_the_same_heads_turn_by_turn(monkeypatch):
-    monkeypatch.setattr(peers, "HEADS", 6)
-    monkeypatch.setattr(peers, "DENSE", 2)
-    peer = peers.Numpy(None, 1)
-    for thin, dense in (
-        (peer.thin_svd, peer.dense_svd),
-        (peer.small_eigenvalues, peer.dense_eigenvalues),
-    ):
-        first = [next(iter(task(None).values())) for task in (thin, dense)]
-        second = next(iter(thin(None).values()))
-        # measured 2e-5: small singular values in float32
-        np.testing.assert_allclose(*first, rtol=1e-3)
-        assert not np.allclose(first[0], second)  # other heads
-        peer.turns = dict.fromkeys(peer.turns, 0)
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux tells")
-def test_memory_counts_what_is_written_to():
-    _, before = peers.memory()
-    held = np.ones(1 << 23)
-    peak, after = peers.memory()
-    assert peak >= after
-    assert after - before > 0.9 * held.nbytes
-
-
 # rounds
-
-
-@pytest.mark.parametrize("n", [2, 3, 10])
-def test_every_peer_comes_at_every_place_equally_often(n):
-    names = [f"p{i}" for i in range(n)]
-    turns = list(rounds.orders(names, 2 * n))
-    assert all(sorted(turn) == sorted(names) for turn in turns)
-    assert all(collections.Counter(column) == dict.fromkeys(names, 2) for column in zip(*turns))
-    # a set goes on where the one before it ended
-    assert next(rounds.orders(names, 2, shift=1)) == turns[2]
 
 
 def test_arrays_that_differ_put_a_peer_out():
@@ -191,15 +124,6 @@ def test_arrays_that_differ_put_a_peer_out():
     assert set(rounds.checked({"a": {"q": x}, "b": {"q": x * np.nan}})[0]) == {"b"}
 
 
-def test_pins_go_and_threads_are_set(monkeypatch):
-    for name in rounds.doctor.PINS:
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    env = rounds.environment(2)
-    assert not set(rounds.doctor.PINS) & set(env)
-    assert {env[name] for name in rounds.THREADS} == {"2"} and env["HF_HUB_OFFLINE"] == "1"
-
-
 def test_one_process_answers_for_all_rounds_and_a_failing_peer_does_not_end_the_others(work):
     case = SMALL._replace(peers=(*SMALL.peers, "minitx/no_such_task", "no-such-system/nothing"))
     with rounds.Processes(work, 1) as processes:
@@ -211,53 +135,6 @@ def test_one_process_answers_for_all_rounds_and_a_failing_peer_does_not_end_the_
     assert set(measured["lost"]) == {"minitx/no_such_task", "no-such-system/nothing"}
     assert "no_such_task" in measured["lost"]["minitx/no_such_task"]
     assert measured["distance"] < 1e-5
-
-
-def test_fresh_cases_start_a_process_for_every_turn(work, monkeypatch):
-    started = []
-    start = rounds.Process
-    monkeypatch.setattr(rounds, "Process", lambda *args: started.append(args) or start(*args))
-    case = SMALL._replace(peers=("minitx/nothing", "numpy/import"), fresh=True, compared=False)
-    with rounds.Processes(work, 1) as processes:
-        measured = rounds.measure(case, processes, 2)
-    assert [name for name, *_ in started] == ["minitx", "numpy", "numpy", "minitx"]
-    assert all(len(values) == 2 for values in measured["memory"].values())
-    assert not measured["lost"]
-
-
-def test_a_peer_that_fails_in_a_later_turn_is_out_and_the_others_go_on(work, monkeypatch):
-    turns = []
-
-    def turn(case, peer, processes):
-        turns.append(peer)
-        if turns.count("b/t") == 2 and peer == "b/t":
-            raise rounds.Failed("no more")
-        return 1.0, [None, None]
-
-    monkeypatch.setattr(rounds, "turn", turn)
-    case = SMALL._replace(peers=("a/t", "b/t"), compared=False)
-    measured = rounds.measure(case, rounds.Processes(work, 1), 3)
-    assert measured["lost"] == {"b/t": "no more"}
-    assert measured["seconds"] == {"a/t": [1.0] * 3}
-    assert turns.count("b/t") == 2
-
-
-@pytest.mark.skipif(not os.path.exists("/proc"), reason="Linux tells")
-def test_a_held_core_is_held_only_meanwhile(monkeypatch):
-    start = rounds.subprocess.Popen
-    started = []
-
-    def popen(*arguments, **options):
-        started.append(start(*arguments, **options))
-        return started[-1]
-
-    monkeypatch.setattr(rounds.subprocess, "Popen", popen)
-    with rounds.spinning(False):
-        assert not started
-    with rounds.spinning(True):
-        assert started[0].poll() is None
-        assert len(os.sched_getaffinity(started[0].pid)) == 1
-    assert started[0].poll() is not None
 
 
 # from seconds to ratios
@@ -287,14 +164,6 @@ def test_ratios_are_taken_within_rounds():
     sets["1"] = {"seconds": {"minitx/t": [1]}}
     assert summary.ratios(sets, "a/t", "minitx/t") == [2, 3]
     assert summary.quartiles([1, 2, 3, 4, 100]) == (3, 2, 4)
-
-
-def test_the_faster_of_several_counts():
-    others = {"o/a": [[3, 3, 9]], "o/b": [[4, 4, 4]]}
-    sets = sets_of(others | {"minitx/t": [[2, 2, 2]]})
-    assert summary.fastest(sets, ("o/a", "o/b")) == "o/a"  # by the median
-    assert summary.fastest(sets, ("o/b", "o/c")) == "o/b"
-    assert summary.fastest(sets, ("o/c",)) is None
 
 
 def test_wanted_numbers_reach_aim_must_or_neither():
@@ -356,24 +225,6 @@ def test_the_page_has_every_wanted_number_every_case_and_what_to_mind():
     assert "minitx report tiny-roberta | not measured" in summary.markdown(run, "2026-01-01")
 
 
-def test_a_peer_is_put_over_minitx_doing_the_same():
-    base = {
-        "minitx/nothing": "minitx/nothing",
-        "minitx/internals": "minitx/internals",
-        "a/internals": "minitx/internals",
-        "b/nothing": "minitx/nothing",
-        "numpy/product": "minitx/nothing",
-    }
-    assert summary.base(None, dict.fromkeys(base)) == base
-
-
-def test_less_is_better_is_drawn_the_other_way_round():
-    memory = cases.Wanted("m", "x", "minitx/t", (), 60, 40, unit="MB")
-    assert summary.sorted_scores(memory, (30, 20, 40)) == (2, 1.5, 3)
-    scores = summary.sorted_scores(memory._replace(unit="×"), (30, 20, 40))
-    assert scores == pytest.approx((0.5, 1 / 3, 2 / 3))
-
-
 # experiments that read a corpus
 
 
@@ -399,15 +250,6 @@ def test_starting_does_not_count_among_documents_per_second_nor_the_model_in_wha
     assert corpus.growth([(20, 5, 9e6), (80, 6, 3e6)]) == -1e5  # said as it is
     (row,) = corpus.rows(corpus_run([3, 5, 9], [150e6, 150e6, 153e6]))
     assert row == ["probe", "20 · 80 · 320", "3 · 5 · 9", "50", "150 · 150 · 153", "10"]
-
-
-def test_what_cannot_be_told_of_documents_is_a_dash():
-    # no slower: no rate; Linux alone tells the peak
-    (row,) = corpus.rows(corpus_run([3, None, 3], [1e8, None, None]))
-    assert row == ["probe", "20 · 320", "3 · 3", "–", "100 · –", "–"]
-    (row,) = corpus.rows(corpus_run([3, None, None], [1e8, None, None]))
-    assert row == ["probe", "20", "3", "–", "100", "–"]
-    assert not list(corpus.rows({"cases": {}}))
 
 
 def test_an_experiment_is_run_on_a_number_of_documents_in_the_measured_process(monkeypatch):
@@ -458,20 +300,6 @@ def record_measured(monkeypatch, stop=None):
     return measured
 
 
-def test_an_interrupted_run_goes_on_where_it_was(small, monkeypatch, capsys):
-    main, out = small
-    measured = record_measured(monkeypatch, stop=3)
-    with pytest.raises(KeyboardInterrupt):
-        main()
-    (path,) = out.glob("*.json")
-    kept = json.loads(path.read_text())["cases"]
-    monkeypatch.undo()
-    assert measured == [("first", 0), ("second", 0), ("first", 1)]
-    kept_sets = [(name, k) for name in kept for k in kept[name]]
-    assert kept_sets == [("first", "0"), ("first", "1"), ("second", "0")]
-    assert not list(out.glob("*.md"))
-
-
 def test_resume_measures_what_is_left_and_writes_the_page(small, monkeypatch):
     main, out = small
     main()
@@ -491,12 +319,6 @@ def test_resume_measures_what_is_left_and_writes_the_page(small, monkeypatch):
         main("--resume")
 
 
-def test_a_part_of_a_run_does_not_go_among_the_results(work):
-    assert command.parsed(["--work", str(work)]).out.parts[-2:] == ("benchmarks", "results")
-    for options in (["--quick"], ["--only", "svd"], ["--peers", "minitx/nothing"]):
-        assert command.parsed(["--work", str(work), *options]).out == work / "results"
-
-
 def test_cases_are_named_in_full_or_as_they_begin():
     def planned(*words):
         return [case.name for case in command.plan(command.parsed(["--only", *words]))[0]]
@@ -509,30 +331,7 @@ def test_cases_are_named_in_full_or_as_they_begin():
         planned("no-such-case")
 
 
-def test_a_case_has_no_more_sets_than_it_wants():
-    two_cases = [SMALL._replace(name="a", sets=1), SMALL._replace(name="b", sets=3)]
-    left = command.left(two_cases, 2, {"cases": {}})
-    assert [(k, case.name) for k, case in left] == [(0, "a"), (0, "b"), (1, "b")]
-
-
-def test_cases_that_share_processes_come_together_whatever_their_order():
-    threads = {"a": 2, "b": 1, "c": 2}
-    three_cases = [SMALL._replace(name=name, threads=n) for name, n in threads.items()]
-    left = [(k, case.name) for k, case in command.left(three_cases, 2, {"cases": {"b": {"1": {}}}})]
-    assert left == [(0, "a"), (0, "c"), (0, "b"), (1, "a"), (1, "c")]
-
-
 # sizes
-
-
-def test_sizes_include_what_is_required():
-    assert {"numpy", "matplotlib"} <= machine.closure(["matplotlib"])
-    assert machine.size("numpy") > 1e6
-    assert machine.size("no-such-distribution") == 0
-    assert machine.closure(["no-such-distribution"]) == set()
-    sizes = machine.installed()
-    core = sizes["minitx, its core (numpy, safetensors, tokenizers)"]
-    assert 1e6 < core < sizes["minitx with analyses, figures and downloads"]
 
 
 def test_the_bench_extra_names_every_system():

@@ -30,20 +30,7 @@ def test_damaged_inputs_are_refused_in_a_line_or_read_as_they_are():
     assert text.count(" clear") > 15
 
 
-PLANTED = {  # what is then said of a case -> the kind of input, what is planted
-    "silent": (
-        "training",
-        "from minitx.training import saved\nsaved.digest_of = lambda *_: 'as it was'",
-    ),
-    "RecursionError": (
-        "results",
-        "from minitx.analysis.running import stream\nstream.DAMAGED = OSError, ValueError",
-    ),
-}
-
-
-@pytest.mark.parametrize("said", PLANTED)
-def test_what_is_planted_is_found(said):
-    kind, planted = PLANTED[said]
-    status, text = tried(planted, 300, 3, ["--only", kind])
-    assert status == 1 and f"\n  {said}: " in text, text
+def test_a_damage_that_is_read_without_a_word_is_found():
+    planted = "from minitx.training import saved\nsaved.digest_of = lambda *_: 'as it was'"
+    status, text = tried(planted, 300, 3, ["--only", "training"])
+    assert status == 1 and "\n  silent: " in text, text

@@ -7,7 +7,6 @@ differ from a git revision, or whose test file does, in turn with generated brea
 that differ. Without REV, what differs is the branch, or on main the last commit; a clone that lacks
 the commit before tries a fixed sample. --part 2/5: every fifth, from the second on, without the one
 that changes nothing, which takes as long as all tests. --seconds: what is not decided then is said.
-The test that noticed a break is tried first the next time (.pytest_cache/noticed.json).
 
 Order: the command line, how breaks are selected (breaks.py reads and makes them), how a break is
 made in the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, up to
@@ -20,7 +19,6 @@ so the list cannot rot.
 
 import argparse
 import ast
-import json
 import os
 import queue
 import re
@@ -40,7 +38,6 @@ from pathlib import Path
 import breaks
 from breaks import BREAKS, NOTHING, ROOT, Generated, spread
 
-NOTICED = ROOT / ".pytest_cache/noticed.json"  # what a break is -> the test that noticed it last
 SHORTEST = 2  # seconds, in which tests start
 NEAREST = 5  # test files that try a generated break
 SAMPLE = 12  # breaks that a clone without history tries
@@ -72,15 +69,11 @@ def main(argv=None):
     if errors := misplaced():
         sys.exit("\n".join(errors))
     entries = select(options.words, options.changed, options.part)
-    noticed = json.loads(NOTICED.read_text(encoding="utf-8")) if NOTICED.exists() else {}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(COPIES) as pool:
         trees = queue.Queue()
         for i in range(min(COPIES, len(entries))):
             trees.put(copy_project(Path(folder) / f"copy{i}"))
-        verdicts = list(
-            pool.map(partial(report, trees, noticed, end, options.seconds / 3), entries)
-        )
-    keep(noticed)
+        verdicts = list(pool.map(partial(report, trees, end, options.seconds / 3), entries))
     print(f"{verdicts.count('ok')} of {len(verdicts)} came out as expected", end=", ")
     print(f"{verdicts.count('untried')} were untried at the end of the time")
     for entry, verdict in zip(entries, verdicts):
@@ -97,16 +90,6 @@ def parser():
     line.add_argument("--part", type=part, default=(1, 1), metavar="I/N")
     line.add_argument("--seconds", type=float, default=inf)
     return line
-
-
-def keep(noticed, path=None):
-    """Keep which test noticed which break, for those still listed."""
-    path = path or NOTICED
-    kept = {entry.what: noticed[entry.what] for entry in BREAKS if entry.what in noticed}
-    path.parent.mkdir(exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    new.replace(path)
 
 
 def part(text):
@@ -310,10 +293,9 @@ def copy_project(folder):
     return shutil.copytree(ROOT, folder, symlinks=True, ignore=skip)
 
 
-def report(trees, noticed, end, limit, entry):
+def report(trees, end, limit, entry):
     """Try one break in a free copy, print a line and return how it came out: the line's first word.
 
-    noticed: what a break is -> the test that noticed it the last time; gets the one of this time.
     end: of the time, of which a break has `limit` seconds; "untried" is what was not decided then.
     """
     if end - time.monotonic() < SHORTEST:
@@ -322,12 +304,10 @@ def report(trees, noticed, end, limit, entry):
     start = time.perf_counter()
     try:
         end = min(end, time.monotonic() + limit)
-        test = outcome(tree, entry, noticed.get(entry.what), end)
+        test = outcome(tree, entry, end)
         text = f"noticed by {test}" if test else "unnoticed"
         word = "ok" if bool(test) != (entry.what == NOTHING) else "BAD"
-        if test:
-            noticed[entry.what] = test
-        elif isinstance(entry, Generated):
+        if not test and isinstance(entry, Generated):
             word = "look"
     except TimeoutError as error:
         word, text = "untried", error
@@ -339,32 +319,21 @@ def report(trees, noticed, end, limit, entry):
     return word
 
 
-def outcome(tree, entry, likeliest=None, end=inf):
-    """Break one file in a copy of the project and run the tests: the first that fails, or None.
-
-    likeliest: the test to try before all others, `core/test_model.py::test_name`.
-    """
+def outcome(tree, entry, end=inf):
+    """Break one file in a copy of the project and run the tests: the first that fails, or None."""
     path = tree / entry.file
     sound = path.read_text(encoding="utf-8")
     path.write_text(broken(sound, entry), encoding="utf-8")
     try:
-        first = [[f"tests/{likeliest}"]] if exists(tree, likeliest) else []
         lists = stages(tree, entry.file, holder(sound, entry))
         if isinstance(entry, Generated):
             lists = [lists[0][:NEAREST]]
-        for tests in first + lists:
+        for tests in lists:
             if failure := first_failure(tree, tests, end):
                 return failure
         return None
     finally:
         path.write_text(sound, encoding="utf-8")
-
-
-def exists(tree, test):
-    """Whether `core/test_model.py::test_name` is a test of this copy."""
-    file, _, name = (test or "").partition("::")
-    path = tree / "tests" / file
-    return bool(name) and path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
 def stages(tree, file, function=""):
