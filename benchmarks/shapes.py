@@ -19,8 +19,6 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from . import large
-
 ROBERTA = dict(
     model_type="roberta",
     architectures=["RobertaForMaskedLM"],
@@ -55,56 +53,39 @@ GPT2 = dict(
     eos_token_id=50256,
     tie_word_embeddings=True,
 )
-BART = dict(
-    model_type="bart",
-    architectures=["BartForConditionalGeneration"],
-    vocab_size=50265,
-    d_model=768,
-    encoder_layers=6,
-    decoder_layers=6,
-    encoder_attention_heads=12,
-    decoder_attention_heads=12,
-    encoder_ffn_dim=3072,
-    decoder_ffn_dim=3072,
-    activation_function="gelu",
-    max_position_embeddings=1024,
-    scale_embedding=False,
-    pad_token_id=1,
-    bos_token_id=0,
-    eos_token_id=None,  # nothing ends a text: all generate the same number of tokens
-    forced_eos_token_id=None,
-    decoder_start_token_id=2,
-    tie_word_embeddings=True,
-)
-SMOLLM = large.LLAMA | dict(
+SMOLLM = dict(
+    model_type="llama",
+    architectures=["LlamaForCausalLM"],
     vocab_size=49152,
     hidden_size=576,
     num_hidden_layers=30,
     num_attention_heads=9,
     num_key_value_heads=3,
+    head_dim=64,
     intermediate_size=1536,
+    hidden_act="silu",
     max_position_embeddings=2048,
+    rms_norm_eps=1e-5,
     rope_theta=10000.0,
+    tie_word_embeddings=True,
+    bos_token_id=0,
+    eos_token_id=None,
     torch_dtype="float32",
 )
 SHAPES = {  # name -> config.json; the small ones are for tests
     "roberta-base": ROBERTA,
     "gpt2": GPT2,
-    "bart-base": BART,
-    "bart-small": BART
-    | dict(
-        vocab_size=101,
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=64,
-        decoder_ffn_dim=64,
-        max_position_embeddings=130,
-    ),
     "smollm-135m": SMOLLM,
-    "smollm-small": SMOLLM | large.SMALL,
+    "smollm-small": SMOLLM
+    | dict(
+        vocab_size=512,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        intermediate_size=128,
+    ),
     "roberta-small": ROBERTA
     | dict(
         vocab_size=101,
@@ -137,7 +118,7 @@ def layers(config):
 
 def names(config):
     """{tensor name: shape} of a checkpoint with this config.json."""
-    shapes_of = {"roberta": _roberta, "gpt2": _gpt2, "bart": _bart, "llama": _llama}
+    shapes_of = {"roberta": _roberta, "gpt2": _gpt2, "llama": _llama}
     return shapes_of[config["model_type"]](config)
 
 
@@ -185,30 +166,17 @@ def _gpt2(c):
     return {f"transformer.{name}": shape for name, shape in body.items()}
 
 
-def _bart(c):
-    """Shapes of a BART with a tied head; c: its config.json."""
-    D, M, V = c["d_model"], c["encoder_ffn_dim"], c["vocab_size"]
-    body = {"shared.weight": (V, D)}
-    for side, attentions in ("encoder", ("self_attn",)), ("decoder", ("self_attn", "encoder_attn")):
-        body[f"{side}.embed_positions.weight"] = c["max_position_embeddings"] + 2, D
-        body |= _pair(f"{side}.layernorm_embedding", D)
-        for i in range(c[f"{side}_layers"]):
-            layer = f"{side}.layers.{i}"
-            for attention in attentions:
-                for part in "q_proj", "k_proj", "v_proj", "out_proj":
-                    body |= _pair(f"{layer}.{attention}.{part}", D, D)
-                body |= _pair(f"{layer}.{attention}_layer_norm", D)
-            body |= _pair(f"{layer}.fc1", M, D) | _pair(f"{layer}.fc2", D, M)
-            body |= _pair(f"{layer}.final_layer_norm", D)
-    tensors = {f"model.{name}": shape for name, shape in body.items()}
-    return tensors | {"final_logits_bias": (1, V)}
-
-
 def _llama(c):
     """Shapes of a Llama with a tied head; c: its config.json."""
-    tensors = {}
-    for shard in large.shapes(c).values():
-        tensors |= shard
+    D, M, V, d = (c[key] for key in ("hidden_size", "intermediate_size", "vocab_size", "head_dim"))
+    A, K = c["num_attention_heads"] * d, c["num_key_value_heads"] * d
+    body = {f"self_attn.{name}_proj": (K, D) for name in "kv"}
+    body |= {"self_attn.q_proj": (A, D), "self_attn.o_proj": (D, A), "mlp.down_proj": (D, M)}
+    body |= {f"mlp.{name}_proj": (M, D) for name in ("gate", "up")}
+    body |= {f"{name}_layernorm": (D,) for name in ("input", "post_attention")}
+    tensors = {"model.embed_tokens.weight": (V, D), "model.norm.weight": (D,)}
+    for i in range(layers(c)):
+        tensors |= {f"model.layers.{i}.{name}.weight": shape for name, shape in body.items()}
     return tensors
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..experiments import cca, dial, positions
-from ..maths import profiles
 from ..measures import heads, place_effects
 from ..running.stream import UNSAVED
 from ..texts import corpus
@@ -87,11 +86,6 @@ def of_table(model, what):
         result |= {f"cca{end}": by_layer, f"kept{end}": by_layer[-1]}
         result[f"follow{end}"] = turned[f"mean_weight{end}"]
     return result
-
-
-def offset_of(looks):
-    """Of each head, the offset that gets most attention, and how much: [... R] -> [...] twice."""
-    return profiles.highest(looks), looks.max(axis=-1)
 
 
 def stacked(moments):

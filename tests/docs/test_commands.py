@@ -96,6 +96,7 @@ SMALL = {  # flags that a command or an experiment gets where a line does not ha
     "patch": {"--n-pairs": "4"},
     "circuit": {"--n-pairs": "4", "--random": "20"},
     "report": {"--documents": "4", "--tokens": "64"},
+    "paper": {"--documents": "4"},
     "published": {"--documents": "4", "--tokens": "64"},
     "train": {"--context": "16", "--batch": "2", "--steps": "2"},
     "forming": {"--documents": "8", "--shuffles": "9", "--every": "32"},
@@ -156,9 +157,14 @@ def settled(argv):
     return [fewer.get(flag, word) for flag, word in pairs] + added
 
 
+def without_out(argv):
+    """The same without where it writes."""
+    return [word for flag, word in zip(["", *argv], argv) if "--out" not in (flag, word)]
+
+
 NAMES = [line for line in LINES if is_a_name(line)]
-RUN = {  # what is run: its line; lines that come to the same are run once
-    (*settled(arguments(line)),): line
+RUN = {  # what is run: its line; lines that come to the same, wherever it is written, are run once
+    (*without_out(settled(arguments(line))),): line
     for line in LINES
     if line not in NAMES and not is_not_run(line)
 }

@@ -8,7 +8,6 @@ import ast
 import re
 from functools import cache
 
-import pytest
 from documented import documents, lines, split
 
 from minitx import load, weights
@@ -94,29 +93,25 @@ def is_lost(its, word):
     return its.decode(its.encode(word, special=False)).strip().lower() != word.strip().lower()
 
 
+@cache
 def shown():
     """(where, models, text) of every text."""
-    for where, model, text in (*of_defaults(), *of_commands()):
-        yield where, [model], text
-    yield from of_code()
+    alone = ((where, [model], text) for where, model, text in (*of_defaults(), *of_commands()))
+    return [*alone, *of_code()]
 
 
-SHOWN = [*shown()]
-
-
-@pytest.mark.parametrize(("where", "models", "text"), SHOWN)
-def test_a_text_is_words_to_a_model_that_its_document_names(where, models, text):
-    if where not in IN_PIECES:
-        assert not min((cut(model, text) for model in models), key=len)
+def test_a_text_is_words_to_a_model_that_its_document_names():
+    of_words = [(models, text) for where, models, text in shown() if where not in IN_PIECES]
+    assert not [text for models, text in of_words if all(cut(model, text) for model in models)]
 
 
 def test_the_texts_that_are_shown_are_found():
-    texts = {(where, text) for where, _, text in SHOWN}
+    texts = {(where, text) for where, _, text in shown()}
     assert ("README.md", "The old man came to the house.") in texts
     assert ("lessons/09-without-positions.md", "The man told the child.") in texts
-    assert {where for where, _, text in SHOWN if text == own_texts.STORY} > {"default prompt"}
+    assert {where for where, _, text in shown() if text == own_texts.STORY} > {"default prompt"}
     for where in IN_PIECES:
-        assert any(cut(models[0], text) for name, models, text in SHOWN if name == where)
+        assert any(cut(models[0], text) for name, models, text in shown() if name == where)
 
 
 def test_letters_are_noticed():
@@ -126,7 +121,7 @@ def test_letters_are_noticed():
 
 
 if __name__ == "__main__":
-    for place, names, said in SHOWN:
+    for place, names, said in shown():
         best = min(names, key=lambda name: len(cut(name, said)))
         pieces = tokenizer(best).pieces(tokenizer(best).encode(said, special=False))
         print(f"{place}: {best}: {' | '.join(piece.strip() for piece in pieces)}")

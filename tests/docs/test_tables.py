@@ -34,19 +34,6 @@ def test_a_number_is_read_with_its_null_and_place(folder):
     assert np.isnan(report["dial.nothing"])
 
 
-def test_claims_that_were_judged_are_listed(folder):
-    text = tables.claims(tables.report_in(folder))
-    assert text.startswith("On `deep-roberta` 1 of 1 claims")
-    assert text.count("\n") == 4 and "| a peak | figure 3 | 1.30 | 0.90 | yes |" in text
-
-
-def test_a_column_is_filled_and_others_stay(folder):
-    table = "| measured | `deep-roberta` | `tiny-gpt2` |\n|---|---|---|\n| exact | 1 | 7 |\n"
-    rows = {"exact": lambda r: str(r["dial.layer_n_exact 1"]), "new": lambda r: "2"}
-    table = tables.columns(table, rows, [tables.report_in(folder)])
-    assert table.splitlines()[2:] == ["| exact | 48 | 7 |", "| new | 2 | – |"]
-
-
 @pytest.mark.parametrize(
     "old, new, is_same",
     [
@@ -61,10 +48,6 @@ def test_a_column_is_filled_and_others_stay(folder):
 )
 def test_one_unit_of_the_last_digit_is_let_pass(old, new, is_same):
     assert (tables.differences(old, new) == []) == is_same
-
-
-def test_a_row_more_is_a_difference():
-    assert tables.differences("a", "a\nb") == ["the tables have other rows"]
 
 
 def test_the_document_has_every_table_and_row():

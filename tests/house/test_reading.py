@@ -95,22 +95,6 @@ def test_the_rules_can_tell(code, tmp_path):
     assert sorted(problems) == sorted(CASES[code])
 
 
-def test_strings_in_braces_count_as_one_token_in_every_python(tmp_path):
-    path = tmp_path / "code.py"
-    path.write_text('x = f"{a} and {b + c}"\n')
-    assert reading.parse(path).total == 3
-
-
-def test_what_has_no_docstring_is_named(tmp_path):
-    path = tmp_path / "code.py"
-    path.write_text("def f():\n    pass\n\n\ndef _g():\n    pass\n")
-    lines = [*reading.undocumented(reading.parse(path))]
-    assert [line.removeprefix(str(path)) for line in lines] == [
-        ": a file begins with its one concept",
-        ":1: public f has no docstring",
-    ]
-
-
 def test_javascript_has_100_columns_outside_of_texts():
     """Biome lays out code, and leaves comments and texts as they are."""
     programs = [*(ROOT / "analysis/pages/page").glob("*.js"), *(ROOT / "lessons/page").glob("*.js")]

@@ -12,8 +12,6 @@ import rooms
 import surface
 
 import minitx
-from minitx import analysis, weights
-from minitx.families import FAMILIES
 
 ROOT = rooms.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -98,64 +96,6 @@ def test_generated_parts_are_the_codes_own(document):
     assert readme.filled(text) == text, "run: python tests/tools/readme.py"
 
 
-def test_each_generated_part_is_in_one_document():
-    texts = [document.read_text(encoding="utf-8") for document in readme.DOCUMENTS]
-    marks = re.findall(r"<!-- (?!end)(\w+) -->", "".join(texts))
-    assert sorted(marks) == sorted({*readme.PARTS} - {"families"})
-    for door in readme.DOORS:
-        assert re.findall(r"<!-- (?!end)(\w+) -->", door.read_text(encoding="utf-8")) == [
-            "families"
-        ]
-
-
-FRONT = "README.md", "PACKAGE.md", "setup.cfg", "docs/pages/index.md", "docs/pages/start.md"
-LISTED = {  # what is listed -> its names
-    "families": [*FAMILIES],
-    "experiments": [*analysis.EXPERIMENTS],
-    "bundled models": weights.bundled(),
-}
-MOST = 4  # names in one sentence: more is a list, which goes stale
-COUNTED = re.compile(
-    r"\b(two|three|four|five|six|seven|eight|nine|ten|\w+teen|\w+ty|\d+) (small |bundled )?"
-    r"(families|model types|experiments|commands|bundled models|models that come along)\b"
-)
-
-
-def hand_written(text):
-    """Lists and counts in a text, outside of its generated parts, that the code has itself."""
-    text = re.sub(r"<!-- (?!end)\w+ -->.*?<!-- end -->|```.*?```", "", text, flags=re.DOTALL)
-    yield from (match[0] for match in COUNTED.finditer(text.lower()))
-    for sentence in re.split(r"[.:!?]\s|\n\n", text):
-        words = {re.sub("[-_ ]", "", word) for word in re.findall(r"[\w-]+", sentence.lower())}
-        for kind, names in LISTED.items():
-            if len(words & {re.sub("[-_]", "", name) for name in names}) > MOST:
-                yield f"{kind}: {' '.join(sentence.split())}"
-
-
-@pytest.mark.parametrize("name", FRONT)
-def test_lists_that_the_code_has_are_not_written_by_hand(name):
-    assert [*hand_written((ROOT / name).read_text(encoding="utf-8"))] == []
-
-
-@pytest.mark.parametrize(
-    "text, kind",
-    [
-        ("It reads BERT, RoBERTa, GPT-2, BART and T5.", "families: It reads"),
-        ("Run `profiles`, `lags`, `cca`,\n`dial` or `chain`.", "experiments: Run"),
-        (
-            "Take tiny-bert, tiny-gpt2, tiny-bart, tiny-roberta, deep-roberta.",
-            "bundled models: Take",
-        ),
-        ("There are eighteen model types.", "eighteen model types"),
-        ("It reads BERT, GPT-2, BART and T5: those of the lessons.", ""),
-        ("<!-- loads -->\n`bert`, `gpt2`, `bart`, `t5`, `llama`\n<!-- end -->", ""),
-    ],
-)
-def test_a_list_that_is_written_by_hand_is_noticed(text, kind):
-    lists = [*hand_written(text)]
-    assert len(lists) == bool(kind) and (not kind or lists[0].startswith(kind))
-
-
 @pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
 def test_links_lead_somewhere(document):
     text = document.read_text(encoding="utf-8")
@@ -173,12 +113,3 @@ def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, str(document), "exec"), names)
     assert not blocks or isinstance(names["model"], minitx.Model)
-
-
-def test_every_make_target_is_used():
-    make = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.search(r"\.PHONY: (.*)", make)[1].split()
-    texts = [path.read_text(encoding="utf-8") for path in readme.DOCUMENTS]
-    files = ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md"
-    uses = "".join(texts + [(ROOT / file).read_text(encoding="utf-8") for file in files])
-    assert not [target for target in targets if f"make {target}" not in uses]
