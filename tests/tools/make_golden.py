@@ -589,6 +589,20 @@ def versions():
     }
 
 
+def remake(kind, rows, make_one):
+    """Make every row of another script anew, or those whose names begin with what is given.
+
+    make_one: a function of a row's folder and the row. What it was made with is written, too.
+    """
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    for row in rows:
+        if row[0].startswith(tuple(sys.argv[1:] or [""])):
+            make_one(GOLDEN / row[0], row)
+    text = json.dumps(versions(), indent=1) + "\n"
+    (GOLDEN / f"versions-{kind}.json").write_text(text)
+
+
 def main():
     """Make every variant in a folder beside, which then takes the place of the old one."""
     transformers.logging.set_verbosity_error()

@@ -8,9 +8,8 @@ too. GPT-J's queries and keys are written with their features in minitx's order.
 
 import contextlib
 import importlib
-import json
 import re
-import sys
+from functools import partial
 
 import make_golden as single
 import make_golden_places as places
@@ -395,19 +394,6 @@ def run(model, text, seen):
     return tensors if logits is None else tensors | {"logits": logits[0]}
 
 
-# --- folders
-
-
-def main():
-    """Make every variant anew, or those whose names begin with what is given."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        if row[0].startswith(tuple(sys.argv[1:] or [""])):
-            places.make(single.GOLDEN / row[0], row, build, reference, run, DISK)
-    path = single.GOLDEN / "versions-decoders.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    steps = {"build": build, "reference": reference, "run": run, "layout": DISK}
+    single.remake("decoders", VARIANTS, partial(places.make, **steps))

@@ -8,9 +8,8 @@ version, is computed in float64 (`in_float64` of make_golden_places.py).
 Each term of the scores is the library's own: its method is called with one kind of term at a time.
 """
 
-import json
 import re
-import sys
+from functools import partial
 
 import make_golden as single
 import make_golden_places as places
@@ -195,20 +194,7 @@ def buckets():
     return tables
 
 
-# --- folders
-
-
-def main():
-    """Make every variant anew, or those whose names begin with what is given."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        if row[0].startswith(tuple(sys.argv[1:] or [""])):
-            places.make(single.GOLDEN / row[0], row, build, reference, single.run, DISK)
-    single.save_arrays(buckets(), single.GOLDEN / "buckets-deberta.safetensors")
-    path = single.GOLDEN / "versions-distances.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    steps = {"build": build, "reference": reference, "run": single.run, "layout": DISK}
+    single.remake("distances", VARIANTS, partial(places.make, **steps))
+    single.save_arrays(buckets(), single.GOLDEN / "buckets-deberta.safetensors")

@@ -10,7 +10,6 @@ outputs by 1e-6. The reference is made with these in float64; unpatched.safetens
 of the library as it is, in float32.
 """
 
-import json
 import re
 import shutil
 import zlib
@@ -508,18 +507,7 @@ def make(folder, row):
     print(f"{name:16} {text}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
 
 
-def main():
-    """Make every variant anew, beside the folders of make_golden.py, which stay as they are."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        make(single.GOLDEN / row[0], row)
-    folder = single.GOLDEN / "positions"
-    folder.mkdir(exist_ok=True)
-    single.save_arrays(positions(), folder / "positions.safetensors")
-    path = single.GOLDEN / "versions-pairs.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    single.remake("pairs", VARIANTS, make)
+    (single.GOLDEN / "positions").mkdir(exist_ok=True)
+    single.save_arrays(positions(), single.GOLDEN / "positions/positions.safetensors")

@@ -13,7 +13,6 @@ eight. unpatched.safetensors has the outputs of the library as it is, in float32
 
 import contextlib
 import importlib
-import json
 import re
 import shutil
 import zlib
@@ -512,15 +511,5 @@ def make(folder, row, build=build, reference=reference, run=None, layout=DISK):
     print(f"{name:22} strongest key {share:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
 
 
-def main():
-    """Make every variant anew, beside the folders of the other scripts, which stay as they are."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        make(single.GOLDEN / row[0], row)
-    path = single.GOLDEN / "versions-places.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    single.remake("places", VARIANTS, make)

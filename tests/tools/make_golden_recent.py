@@ -4,15 +4,13 @@ As make_golden_decoders.py, whose sizes, patches and hooks are used and added to
 configurations of each, tiny and with random weights.
 """
 
-import json
 import re
-import sys
+from functools import partial
 
 import make_golden as single
 import make_golden_decoders as decoders
 import make_golden_places as places
 import torch
-import transformers
 from make_golden_decoders import GATED, LLAMA, SMALL, eager
 from make_golden_places import LAYER
 
@@ -163,20 +161,6 @@ decoders.HOOKS.update(HOOKS)
 decoders.WATCHED.update(WATCHED)
 
 
-# --- folders
-
-
-def main():
-    """Make every variant anew, or those whose names begin with what is given."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        if row[0].startswith(tuple(sys.argv[1:] or [""])):
-            folder = single.GOLDEN / row[0]
-            places.make(folder, row, decoders.build, decoders.reference, decoders.run, DISK)
-    path = single.GOLDEN / "versions-recent.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    steps = {"build": decoders.build, "reference": decoders.reference, "run": decoders.run}
+    single.remake("recent", VARIANTS, partial(places.make, **steps, layout=DISK))

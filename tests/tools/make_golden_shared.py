@@ -4,10 +4,8 @@ As make_golden.py, whose files and inputs are used here. A module runs once for 
 its weights, so that hooks take the layer's number from how many have run.
 """
 
-import json
 import re
 import shutil
-import sys
 import zlib
 
 import make_golden as single
@@ -151,16 +149,5 @@ def make(name, kind, changes, disk, words):
     single.save_arrays(arrays, folder / "reference.safetensors")
 
 
-def main():
-    """Make every variant anew, or those whose names begin with what is given."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    for row in VARIANTS:
-        if row[0].startswith(tuple(sys.argv[1:] or [""])):
-            make(*row)
-    path = single.GOLDEN / "versions-shared.json"
-    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    single.remake("shared", VARIANTS, lambda folder, row: make(*row))
