@@ -1,9 +1,10 @@
 """Do single heads attend to one fixed offset at every token?
 
 Attention of a few heads on the first tokens of a document, and on its tokens in random order. Of an
-encoder-decoder also the decoder's attention to what it has said, and to its source.
+encoder-decoder also the decoder's attention to what it has said, and to its source. And how much of
+all heads' attention special tokens get, such as [CLS] and [SEP].
 L layers, H heads, T tokens of the document, S of a source, F of them drawn, R offsets, n heads
-drawn.
+drawn, s special tokens.
 """
 
 from functools import partial
@@ -14,7 +15,7 @@ import numpy as np
 from minitx import run as run_model
 
 from ..contract import Asks, Of, options, register
-from ..drawing import Part, Rows, When, draw, figures, token_ticks
+from ..drawing import Line, Part, Rows, When, draw, figures, lines, row, token_ticks
 from ..maths import profiles
 from ..measures import conditions, decoder_texts, heads
 from ..running import passes
@@ -70,7 +71,7 @@ def attention(
     result["at_offset_positions"] = np.array([alone[pair][i] for pair, i in zip(pairs, best)])
     result |= _measure(model, document, pairs, best, show, "")
     result |= _measure(model, shuffled, pairs, best, show, "_shuffled")
-    return result
+    return result | _to_specials(model, documents, document)
 
 
 def _pairs(head, model, automatic):
@@ -109,6 +110,32 @@ def _patterns(model, document, pairs):
         return np.array([kept[pair] for pair in pairs])
 
     return passes.value(passes.Reading(model, document, watch, value))
+
+
+def _to_specials(model, documents, document):
+    """What each special token [s] gets of all heads' attention, and the ordinary one beside it.
+
+    Mean over heads and ordinary tokens, but those two; and by layer [L] what all of them get.
+    """
+    inner = documents.ordinary()
+    first, last = inner.start, inner.stop - 1
+    special = [*range(first), *range(last + 1, len(document))]
+    if not special or last - first < 2:
+        return {}
+    beside = [first if i < first else last for i in special]
+    by_layer = []
+
+    def watch(name, x, layer=None):
+        if name == "pattern":
+            by_layer.append(x[0, :, first + 1 : last].mean(axis=(0, 1), dtype=np.float64))
+
+    passes.value(passes.Reading(model, document, watch, lambda _: None))
+    result = {"specials": np.array(corpus.labels(model, document[special]))}
+    for end, keys in ("", special), ("_null", beside):
+        attention = np.array(by_layer)[:, keys]  # [L s]
+        result[f"to_special{end}"] = attention.mean(axis=0)
+        result[f"special_by_layer{end}"] = attention.sum(axis=1)
+    return result | {"layers": np.array([f"layer {i}" for i in range(len(by_layer))])}
 
 
 # of a pair of texts, and of an encoder-decoder
@@ -236,6 +263,23 @@ def n_sharp(r):
     return (at_one(r) >= heads.SHARP).sum()
 
 
+OF_SPECIALS = row(
+    lines(
+        Line("special_by_layer", "special tokens"),
+        Line("special_by_layer_null", "null: the ordinary tokens beside them", "--", draw.GREY),
+        xticks="layers",
+        ylabel="attention of all heads to them",
+        ylim=(0, None),
+    ),
+    height=3.2,
+)
+
+
+def _specials(r):
+    """The attention to special tokens by layer, where there are any."""
+    return [OF_SPECIALS] if "specials" in r else []
+
+
 def _rows_of_heads(r):
     """Up to COLUMNS heads side by side on the text, and below on its tokens in random order."""
     blocks = np.split(np.arange(len(r["heads"])), range(COLUMNS, len(r["heads"]), COLUMNS))
@@ -290,7 +334,9 @@ register(
     attention,
     look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to "
     "the left, above it to the right. Each head has a scale of its own, below it. In the second "
-    "figure the tokens stand in random order; a line that stays does not need their order.",
+    "figure the tokens stand in random order; a line that stays does not need their order. The "
+    "last one has what special tokens get, such as [CLS] and [SEP]: where its line stands clear of "
+    "the grey one, heads attend to a token that is no word.",
     published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend "
     "sharply to the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean "
     "gently to the tokens around (Yamamoto and Matsuzaki, figure 2).",
@@ -310,6 +356,10 @@ register(
         strongest_shuffled by heads: mean attention of cross-attention to the strongest source
             token, with the source's tokens in random order
             no null: it is beside the attention on the source, and what even attention gives
+        to_special by specials: mean attention of all heads to a special token, from ordinary ones
+            null: mean attention of all heads to the ordinary token beside it
+        special_by_layer by layers: attention of a layer's heads, on average, to all special tokens
+            null: attention of a layer's heads, on average, to the ordinary tokens beside them
         fact heads: heads shown
     """,
     answer=Asks(
@@ -325,22 +375,32 @@ register(
         chance="{uniform.max:.3f} by uniform attention",
         rule=Of("at_one[best]", null="uniform[best]", enough=heads.SHARP),
     ),
-    says=When(
-        "at_offset",
-        Rows(
-            "{heads} gives {at_offset:.2f} of its attention to the token at {offset:offset} "
-            "(uniform attention: {at_offset_null:.3f}), {at_offset_shuffled:.2f} when the words "
-            "are shuffled, and {at_offset_positions:.2f} on positions alone, with all words at "
-            "zero.",
-            join=" ",
+    says=[
+        When(
+            "at_offset",
+            Rows(
+                "{heads} gives {at_offset:.2f} of its attention to the token at {offset:offset} "
+                "(uniform attention: {at_offset_null:.3f}), {at_offset_shuffled:.2f} when the "
+                "words are shuffled, and {at_offset_positions:.2f} on positions alone, with all "
+                "words at zero.",
+                join=" ",
+            ),
+            Rows(
+                "{heads} gives {strongest:.2f} of its attention to the strongest source token of a "
+                "step (even attention: {strongest_null:.3f}), and {strongest_shuffled:.2f} where "
+                "the source's tokens are shuffled.",
+                join=" ",
+            ),
         ),
-        Rows(
-            "{heads} gives {strongest:.2f} of its attention to the strongest source token of a "
-            "step (even attention: {strongest_null:.3f}), and {strongest_shuffled:.2f} where the "
-            "source's tokens are shuffled.",
-            join=" ",
+        When(
+            "specials",
+            [
+                " Of the attention of all heads, from ordinary tokens, ",
+                Rows("{specials} gets {to_special:.1%} ({to_special_null:.1%})", join=", "),
+                "; in parentheses the ordinary token beside it.",
+            ],
         ),
-    ),
-    draw=figures(_rows_of_heads),
+    ],
+    draw=figures(_rows_of_heads, _specials),
     shares_passes=True,
 )

@@ -421,7 +421,7 @@ register(
         "models that keep {GOES_ON:.0%} of their gain over word frequencies at {LONGEST} the "
         "training length; change of the loss",
         value=[
-            "{n_on} of {kept.size}; {longest.min:+.2f} ",
+            "{n_on} of {kept.size}, trained once; {longest.min:+.2f} ",
             When("kept.size == 1", "nats", "to {longest.max:+.2f} nats"),
         ],
         chance="changes of the loss by {longest_null.max:.2f} nats at most",

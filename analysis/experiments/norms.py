@@ -2,7 +2,9 @@
 
 In the norm of an embedding, or in its direction: ridge regression predicts the place of a token
 from one and from the other, for rows of the position table and for embeddings of documents that it
-has not seen. S sources, T tokens, D width, N documents.
+has not seen. Rows of noise differ in norm, too, and so tell few places apart: the null of a norm in
+documents has the places in another order, the same in all of them. S sources, T tokens, D width, N
+documents.
 """
 
 from dataclasses import replace
@@ -11,7 +13,7 @@ import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
 from ..drawing import Bar, When, bars, draw, row
-from ..maths import stats
+from ..maths import nulls, stats
 from ..measures import inputs, position_probe, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
@@ -26,6 +28,7 @@ COLORS = {ROWS: draw.BLUE, WORDS: draw.GREY, SUMS: draw.VERMILION, AFTER: draw.G
 BINS = 16  # of norms, equally full: a readout of the norm knows which of them it is in
 TELLS = 0.5  # R² of the norm alone, from which positions sit in it
 SPLITS = 10  # of the rows into those learned from and those held out
+ORDERS = 200  # of the places
 
 
 def norms(
@@ -46,9 +49,10 @@ def norms(
     if not model.missing:
         document_set = corpus.documents(model, text, documents, tokens)
         T = document_set.T
-        scores |= _of_documents(model, document_set, seed, run)
+        of_texts = _norms(model, document_set, run)
+        scores |= _of_documents(model, document_set, of_texts, seed, run)
         curves = {ROWS: (lengths[:T], [lengths[:T], lengths[:T]])}
-        curves |= _curves(model, document_set, run)
+        curves |= _curves(of_texts)
         counts["documents"] = np.array(position_probe.parts(document_set))
     r2, interval, shuffled = zip(*scores.values())
     means, quartiles = zip(*curves.values())
@@ -126,11 +130,19 @@ def _held_out_r2(x, y, parts):
     return stats.r2(test, weights)
 
 
-def _of_documents(model, document_set, seed, run):
+def _norms(model, document_set, run):
+    """Norms of every source at every place of every document: [S N T]."""
+
+    def measure(_, document):
+        return {"norms": norms_of(embedded(model, document))}
+
+    return run.gather(measure, document_set, "norms", keep=("norms",))["norms"].swapaxes(0, 1)
+
+
+def _of_documents(model, document_set, lengths, seed, run):
     """{source: (R² [readouts], intervals [readouts 2], null [readouts])} on held-out documents."""
-    fit, *_ = position_probe.parts(document_set)
-    first = [embedded(model, document) for document in document_set.first(min(fit, 8))]
-    borders = edges(norms_of(np.concatenate(first, axis=1)))
+    fit, choose, _ = position_probe.parts(document_set)
+    borders = edges(lengths[:, : min(fit, 8)].reshape(len(SOURCES), -1))
     streams = {
         name: lambda document, readout=readout: readout(embedded(model, document))
         for name, readout in readouts(borders).items()
@@ -142,20 +154,38 @@ def _of_documents(model, document_set, seed, run):
         by_source[source] = [
             np.array([score[name][i] for score in scores.values()]) for name in names
         ]
+        x = in_bins(lengths[i][:, document_set.ordinary()], borders[i])  # [N n BINS]
+        counts = [part.sum(axis=0) for part in np.split(x, [fit, fit + choose])]
+        by_source[source][-1][0] = _of_orders(counts, seed)
     return by_source
 
 
-def _curves(model, document_set, run):
-    """{source: (mean [T], quartiles [2 T])} of the norms at every place, over documents."""
+def _of_orders(counts, seed):
+    """99% quantile of R² if places stood in another order, the same in all documents.
 
-    def measure(_, document):
-        return {"norms": norms_of(embedded(model, document))}
+    counts: how often each place is in each bin, in documents to fit, to choose, to test: [n BINS].
+    """
+    rng = np.random.default_rng(seed)
+    r2 = []
+    for _ in range(ORDERS):
+        places = rng.permutation(len(counts[0])).astype(np.float64)
+        fit, choose, test = (sums_of(part, places) for part in counts)
+        r2.append(stats.r2(test, stats.choose_ridge(fit, choose)[0]))
+    return np.quantile(r2, nulls.CHANCE)
 
-    lengths = run.gather(measure, document_set, "norms", keep=("norms",))["norms"]  # [N S T]
-    curves = {}
-    for source, x in zip(SOURCES, lengths.swapaxes(0, 1)):
-        curves[source] = x.mean(axis=0), np.quantile(x, [0.25, 0.75], axis=0)
-    return curves
+
+def sums_of(counts, y):
+    """`stats.sums` of bins as 0 and 1, from how often each place is in each [n BINS], and y [n]."""
+    c, n = counts.sum(axis=0), counts.sum(axis=1)
+    xx = np.block([[np.diag(c), c[:, None]], [c, c.sum()]])
+    xy = np.append(counts.T @ y, n @ y)
+    return np.block([[xx, xy[:, None]], [xy, n @ y**2]])
+
+
+def _curves(lengths):
+    """{source: (mean [T], quartiles [2 T])} of the norms [S N T] at every place."""
+    quartiles = np.quantile(lengths, [0.25, 0.75], axis=1).swapaxes(0, 1)
+    return dict(zip(SOURCES, zip(lengths.mean(axis=1), quartiles)))
 
 
 def _headline(r):
@@ -229,21 +259,30 @@ register(
     "in the norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     numbers="""
-        r2_[norm|direction]: R² of the position predicted from the [norm|direction] of the sum of
-            word and position embeddings, documents held out
-            null: R² from the [norm|direction] of the sum of word and position embeddings, positions
-                shuffled
+        r2_norm: R² of the position predicted from the norm of the sum of word and position
+            embeddings, documents held out
+            null: 99% quantile of R² from the norm of the sum of word and position embeddings, the
+            places in another order, one for all documents
+        r2_direction: R² of the position predicted from the direction of the sum of word and
+            position embeddings, documents held out
+            null: R² from the direction of the sum of word and position embeddings, positions
+            shuffled
         r2_[norm|direction]_rows: R² of the position predicted from the [norm|direction] of a
             position row, rows held out
             null: R² from the [norm|direction] of a position row, positions shuffled, mean over ten
             splits
-        r2_[norm|direction]_after: R² of the position predicted from the [norm|direction] of what
-            the first attention reads, after a LayerNorm
-            null: R² from the [norm|direction] of what the first attention reads, positions shuffled
+        r2_norm_after: R² of the position predicted from the norm of what the first attention
+            reads, after a LayerNorm
+            null: 99% quantile of R² from the norm of what the first attention reads, the places in
+            another order, one for all documents
+        r2_direction_after: R² of the position predicted from the direction of what the first
+            attention reads, after a LayerNorm
+            null: R² from the direction of what the first attention reads, positions shuffled
         fact r2_[norm|direction]_interval by from, to: 95% interval over documents of the R²
             from the [norm|direction] of word and position
         r2_norm_words: R² of the position predicted from the norm of words alone
-            null: R² from the norm of words alone, positions shuffled
+            null: 99% quantile of R² from the norm of words alone, the places in another order, one
+            for all documents
         fact row_norms by smallest, largest: smallest and largest norm of a position row
         fact documents by to learn from, to choose, to test on: documents to learn from, to choose
             the penalty, to test on
@@ -260,9 +299,10 @@ register(
         When(
             "sources.size > 1",
             " For the sum of word and position embeddings, on held-out documents, the norm gives "
-            f"R² {R2['norm']}, the direction {R2['direction']}; after the first norm the norm "
-            f"gives {R2['norm_after']}, the direction {R2['direction_after']}. Words alone give "
-            f"{R2['norm_words']} and {R2['direction_words']}.",
+            f"R² {R2['norm']} (in 99 of 100 other orders of the places at most "
+            f"{{r2_norm_null:z.3f}}), the direction {R2['direction']}; after the first norm the "
+            f"norm gives {R2['norm_after']}, the direction {R2['direction_after']}. Words alone "
+            f"give {R2['norm_words']} and {R2['direction_words']}.",
             " This checkpoint has no word embeddings to add to them.",
         ),
     ],

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..contract import Asks, NotApplicable, Of, Without, options, register
+from ..contract import Asks, NotApplicable, Share, Without, options, register, verdict
 from ..drawing import Bar, Names, Rows, When, bars, draw, each, figures, row
 from ..machine.language import filled, translated
 from ..maths import factors, layout, nulls, profiles, spectra, stats
@@ -475,6 +475,11 @@ def _count_right(r, directed, attention, seed):
     return result
 
 
+def one_head(r):
+    """The margin of a share of heads: that of all shares, but more than one head of few."""
+    return max(verdict.MARGIN, 1.001 / r["n_compared"])
+
+
 def _count(share, of="n_compared"):
     """A piece of a sentence: how many heads a share of them is."""
     return lambda r: f"{r[share] * Names(r)[of]:.0f}"
@@ -918,7 +923,7 @@ register(
             " of {n_compared}, ",
             When("pairs", "heads or angles shuffled", "maps shuffled"),
         ],
-        rule=Of("right", enough=MOST),
+        rule=Share("right", enough=MOST, margin=one_head),
         without=Without("n_directed", "0 heads with a direction", "0"),
     ),
     says=When("pairs", PAIRS, OF_TABLE),

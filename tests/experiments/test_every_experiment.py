@@ -29,7 +29,7 @@ OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # no
 OF_TERMS = {"c2p_share", "p2c_share"}  # of DeBERTa
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
-    ("attention", "causal"): OF_CROSS,
+    ("attention", "causal"): {*OF_CROSS, "to_special", "special_by_layer"},
     ("rotation", "causal"): {
         "right",
         "gauge_peaks_directed",

@@ -345,6 +345,30 @@ def test_what_is_built_into_norm_or_direction_is_found_there_alone(kind, least):
     assert (r2 <= interval[:, 1]).all()
 
 
+def test_sums_from_counts_are_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    numbers, y = rng.integers(norms.BINS, size=(5, 9)), rng.permutation(9).astype(float)
+    seen = np.eye(norms.BINS)[numbers]  # [N n BINS]
+    whole = stats.sums(seen.reshape(-1, norms.BINS), np.tile(y, 5))
+    assert max_error(norms.sums_of(seen.sum(axis=0), y), whole) < 1e-12  # measured 0
+
+
+def test_norms_that_grow_tell_the_place_and_norms_of_noise_do_not(causal):
+    """Rows of noise differ in norm as well, but any other order of the places fits them so."""
+    rng = np.random.default_rng(0)
+    noise = 20 * rng.standard_normal(causal.weights.W_pos.shape)
+    grown = noise / np.linalg.norm(noise, axis=1)[:, None] * np.arange(50, 50 + len(noise))[:, None]
+    answers = []
+    for table in grown, noise:
+        model = tiny.with_weights(causal, W_pos=table.astype(np.float32))
+        r = norms.norms(model, documents=20)
+        answers.append((r["r2_norm"], r["r2_norm_null"], registry.get("norms").answer(r).verdict))
+    (grown, null, yes), (noise, null_of_noise, no) = answers
+    assert (yes, no) == ("yes", "no")
+    assert grown > 0.9 and null < 0.9
+    assert 0.15 < noise < null_of_noise  # so shuffling in each document alone would say partly
+
+
 def test_an_answer_on_norms_says_that_the_ends_stand_out(causal):
     """All rows have one norm but the first and the last, which R² over all rows does not see."""
     table = np.array(causal.weights.W_pos)

@@ -1,6 +1,8 @@
 """Profiles and attention maps: those of the patterns, and what a trained bundle shows."""
 
+import constructed
 import numpy as np
+import outcomes
 import pytest
 
 import minitx
@@ -135,3 +137,26 @@ def test_attention_shows_the_heads_asked_for(bundled):
     trace = minitx.run(bundled, tokens, keep=["pattern"])
     assert np.array_equal(result["pattern"][0], trace["pattern", 1][0, 2, :5, :5])
     assert result["pieces"].tolist() == bundled.tokenizer.pieces(tokens[0, :5])
+
+
+def test_what_special_tokens_get_of_attention_is_what_was_built_in():
+    """Heads of layer 0 give the first token what their offsets leave; those of layer 1 look at all.
+
+    Beside it the first word, and the last one beside the end.
+    """
+    given = (-1, 0.2), (1, 0.4), (-2, 0.6), (2, 0.8)
+    model = constructed.strengths({(0, head): choice for head, choice in enumerate(given)})
+    r = outcomes.run("attention", model, tokens=128)
+    assert r["specials"].tolist() == ["<s>", "</s>"]
+    assert r["special_by_layer"][0] == pytest.approx(0.5, abs=0.02)  # measured 0.503
+    assert r["special_by_layer_null"][0] < 0.02  # measured 0.004
+    for end in "", "_null":
+        assert r[f"special_by_layer{end}"][1] == pytest.approx(2 / 128)
+    assert r["to_special"] == pytest.approx([0.25 + 0.5 / 128, 0.5 / 128], abs=0.01)
+    assert "<s> gets 25" in registry.get("attention").says(r)
+
+
+def test_without_special_tokens_nothing_is_said_of_them():
+    r = outcomes.run("attention", minitx.load("tiny-gpt2"), tokens=32)
+    assert "specials" not in r and "special_by_layer" not in r
+    assert "beside it" not in registry.get("attention").says(r)

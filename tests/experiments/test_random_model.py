@@ -2,7 +2,7 @@
 
 Nor does one whose heads have a direction by words, to a question about positions.
 
-Whole reports on models of the bundles' size: `python tests/tools/null_models.py FOLDER`.
+On models of the bundles' size: `python tests/tools/null_models.py`.
 """
 
 import json

@@ -22,6 +22,8 @@ from minitx.analysis.texts import corpus, formats
 
 # tokens: where the keys stand that fit the queries of the four heads of the planted layer
 OFFSETS = (-2, 1, 3, -1)
+WRITERS = "W_O", "b_O", "W_out", "b_out"
+NORMS = "ln1_w", "ln1_b", "ln2_w", "ln2_b"
 QUICK = {
     "rotation": {"gauge": 2, "compare": 2},
     "lags": {"documents": 2},
@@ -34,10 +36,11 @@ def run(name, model, **options):
     return {key: np.asarray(value) for key, value in result.items()}
 
 
-def planted(model, order=None, angles=None):
+def planted(model, order=None, angles=None, layers=1):
     """tiny-roberta with waves for positions, no words, and four heads with k[t] = q[t - offset].
 
-    angles: by which each head turns each of the d / 2 waves instead.
+    angles: by which each head turns each of the d / 2 waves instead. layers: how many of the first
+    have such heads, each its own number of places on; the parts of all but one write nothing.
     """
     T = model.config.n_ctx
     D = model.config.d_model
@@ -61,9 +64,13 @@ def planted(model, order=None, angles=None):
     W_K = np.hstack([E @ turn(a) for a in angles]).astype(np.float32)
     zero = np.zeros(D, np.float32)
     layer = {"W_Q": W_Q, "W_K": W_K, "b_Q": zero, "b_K": zero}
+    quiet = {name: np.zeros_like(getattr(model.layers[0], name)) for name in WRITERS}
+    quiet |= {name: np.full(D, name.endswith("w"), np.float32) for name in NORMS}
+    others = {i: layer | quiet | {"W_K": np.roll(W_K, i * d, axis=1)} for i in range(layers)}
+    by_layer = {0: layer} if layers == 1 else others
     silent = {name: np.zeros_like(getattr(model.weights, name)) for name in ("W_E", "W_type")}
     norm = {"ln_embed_w": np.ones(D, np.float32), "ln_embed_b": zero}
-    return with_weights(model, {0: layer}, W_pos=W_pos, **silent, **norm)
+    return with_weights(model, by_layer, W_pos=W_pos, **silent, **norm)
 
 
 def turn(angles):
@@ -176,6 +183,32 @@ def test_a_map_of_what_the_head_reads_is_settled_and_each_basis_shows_its_offset
     assert n >= 4
     assert verdict == ("yes" if r["right"] >= 0.9 else "partly")
     assert value == f"{r['right'] * n:.0f} of {n} compared (of {n})"
+
+
+def test_sixteen_heads_with_four_shifts_are_a_yes(bundled):
+    r = run("rotation", planted(bundled, layers=4), **PLANTED)
+    answer = registry.get("rotation").answer(r)
+    assert r["n_directed"] == 16 and r["right"] == 1
+    assert r["right_null"] <= 10 / 16  # measured 8 of 16
+    assert answer.verdict == "yes", answer
+
+
+@pytest.mark.parametrize(
+    "right, null, n, verdict",
+    [
+        (8, 7, 8, "undecided"),  # one head more than chance has is not enough of few
+        (7, 7, 8, "undecided"),
+        (7, 5, 7, "yes"),
+        (9, 8, 10, "undecided"),
+        (7, 6, 12, "no"),
+        (10, 6, 12, "partly"),
+        (18, 16, 20, "undecided"),
+        (20, 16, 20, "yes"),
+    ],
+)
+def test_few_heads_have_to_exceed_chance_by_more_than_one(right, null, n, verdict):
+    numbers = {"right": right / n, "right_null": null / n, "n_compared": n, "n_directed": n}
+    assert registry.get("rotation").answer(numbers).verdict == verdict
 
 
 def test_the_figure_says_above_chance_where_the_sentence_does(of_bundle):

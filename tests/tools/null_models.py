@@ -1,7 +1,7 @@
 """Models that cannot know anything about positions: what every experiment answers of them.
 
-    python tests/tools/null_models.py          measures WRITTEN and writes the table of docs/pages
-    python tests/tools/null_models.py words    one kind, printed
+    python tests/tools/null_models.py          measures all, and writes the table of docs/pages
+    python tests/tools/null_models.py words    one kind, and writes its rows there
 
 An encoder and a decoder, each with the reference library's random start, with the entries of every
 matrix shuffled, and with the rows of its position table shuffled; and encoders whose heads have a
@@ -9,7 +9,6 @@ direction by words alone (directed.py). Three seeds each, documents of 64 tokens
 the direction one of 512, too.
 """
 
-import itertools
 import re
 import shutil
 import sys
@@ -32,11 +31,9 @@ STD = 0.08  # initializer_range of both config.json
 TABLES = "position_embeddings.weight", "wpe.weight"
 SEEDS = range(3)
 BY_WORDS = "words", "copied"
-WRITTEN = "random-start", *BY_WORDS
 LENGTHS = {64: SEEDS, 512: (0,)}  # tokens -> seeds, where words make the direction
 FEW = {64: {}, 512: {"documents": 8}}  # tokens -> further options
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
-TABLE = re.compile(r"(?<=<!-- null models -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def random_start(name, x, rng):
@@ -74,60 +71,61 @@ def write(base, kind, folder, seed=0):
     return target
 
 
-def models(kind):
-    """The models of a kind, each with its number of tokens."""
+def by_words(kind):
+    """Models whose heads have a direction by words, each with its number of tokens."""
+    for tokens, seeds in LENGTHS.items():
+        for seed in seeds:
+            yield directed.by_words(kind, seed=seed, places=max(tokens, directed.T)), tokens
+
+
+def changed(kind, base):
+    """Copies of a bundled model, changed by one of KINDS."""
+    for seed in SEEDS:
+        with tempfile.TemporaryDirectory() as folder:
+            yield minitx.load(write(base, kind, folder, seed)), 64
+
+
+def rows(kind):
+    """{name: models} of the rows that a kind has."""
     if kind in BY_WORDS:
-        for tokens, seeds in LENGTHS.items():
-            for seed in seeds:
-                yield directed.by_words(kind, seed=seed, places=max(tokens, directed.T)), tokens
-    else:
-        for base, seed in itertools.product(BASES, SEEDS):
-            with tempfile.TemporaryDirectory() as folder:
-                yield minitx.load(write(base, kind, folder, seed)), 64
+        return {kind: by_words(kind)}
+    return {f"{kind}, `{base}`": changed(kind, base) for base in BASES}
 
 
-def verdicts(kind):
-    """{experiment: how often it gives each verdict} on the models of a kind."""
-    counts = {name: Counter() for name, x in analysis.EXPERIMENTS.items() if x.about == "model"}
-    for model, tokens in models(kind):
-        for name, counted in counts.items():
-            own = {option.name for option in analysis.EXPERIMENTS[name].options}
-            asked = {"tokens": tokens} | FEW[tokens]
-            try:
-                asked = {key: value for key, value in asked.items() if key in own}
-                answer = analysis.run(name, model, **asked).answer
-            except (NotApplicable, ValueError) as error:
-                print(f"{kind}, {tokens} tokens: {name}: {error}", file=sys.stderr)
-                continue
-            if answer is not None:
-                counted[answer.verdict] += 1
-                if answer.verdict in verdict.EFFECTS:
-                    print(f"{kind}, {tokens} tokens: {name}: {answer}", file=sys.stderr)
-    return counts
+def row(name, models):
+    """How often each experiment says yes or partly of these models."""
+    n, effects = 0, Counter()
+    for model, tokens in models:
+        n += 1
+        for experiment in analysis.EXPERIMENTS.values():
+            answer = answered(experiment, model, tokens) if experiment.about == "model" else None
+            if answer is not None and answer.verdict in verdict.EFFECTS:
+                effects[experiment.name] += 1
+                print(f"{name}, {tokens} tokens: {experiment.name}: {answer}", file=sys.stderr)
+    listed = ", ".join(f"`{name}` {times}" for name, times in effects.most_common())
+    return f"| {name} | {n} | {listed or 'none'} |"
 
 
-def table(kinds):
-    """A row for each experiment that finds an effect in any model, and one for all others."""
-    of = {kind: verdicts(kind) for kind in kinds}
-    names = of[kinds[0]]
-    shown = [name for name in names if any(map(_effects, (x[name] for x in of.values())))]
-    lines = [f"| | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
-    for name in shown:
-        cells = [f"{_effects(x[name])} of {x[name].total()}" for x in of.values()]
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    others = [f"0 of {sum(x[n].total() for n in names if n not in shown)}" for x in of.values()]
-    lines.append(f"| {len(names) - len(shown)} others | {' | '.join(others)} |")
-    return "\n".join(lines) + "\n"
+def answered(experiment, model, tokens):
+    """What an experiment answers of documents of so many tokens; None where it is not asked."""
+    own = {option.name for option in experiment.options}
+    asked = {key: x for key, x in ({"tokens": tokens} | FEW[tokens]).items() if key in own}
+    try:
+        return analysis.run(experiment.name, model, **asked).answer
+    except (NotApplicable, ValueError) as error:
+        print(f"{tokens} tokens: {experiment.name}: {error}", file=sys.stderr)
+        return None
 
 
-def _effects(counted):
-    return sum(counted[kind] for kind in verdict.EFFECTS)
+def main(kinds):
+    """Each row is written as soon as it is measured."""
+    for kind in kinds or (*KINDS, *BY_WORDS):
+        for name, models in rows(kind).items():
+            line, text = row(name, models), PAGE.read_text(encoding="utf-8")
+            text = re.sub(rf"(?m)^\| {re.escape(name)} \|.*$", line, text)
+            PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if sys.argv[1:]:
-        print(table(sys.argv[1:]))
-    else:
-        text = TABLE.sub(table(WRITTEN), PAGE.read_text(encoding="utf-8"))
-        PAGE.write_text(text, encoding="utf-8")
+    main(sys.argv[1:])
