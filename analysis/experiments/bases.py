@@ -110,8 +110,8 @@ def _bases(model, layers, covariance):
     """{basis: M [2 sides L H d d]}."""
     W_Q, W_K = _weights(model, layers)
     own = np.broadcast_to(maths.raw(W_Q), covariance.shape)
-    svd = np.array(maths.svd(W_Q, W_K))
-    return {"raw": own, "svd": svd, "pca": maths.principal(covariance)}
+    svd = np.array([maths.svd(*of_layer) for of_layer in zip(W_Q, W_K)])  # in float64: one by one
+    return {"raw": own, "svd": svd.swapaxes(0, 1), "pca": maths.principal(covariance)}
 
 
 def _measures(position, whole, by_basis, turns):

@@ -66,11 +66,11 @@ def cca(
     components = options.fitting("components", components, most, USUAL)
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
-    random = document_features.random(model, seed)
-    y_random = maths.columns(against.rows(random)[: texts.T][inner], components)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
     result = _by_layer(_gather(model, texts, half, run, "documents"), texts, y, orders)
+    random = document_features.random(model, seed)
+    y_random = maths.columns(against.rows(random)[: texts.T][inner], components)
     by_random = _gather(random, texts, half, run, "documents: random weights")
     result["correlations_random"] = _by_layer(by_random, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
@@ -136,9 +136,9 @@ def _gather(model, documents, half, run, what):
 
     def measure(i, document):
         states = yield residual_stream.states_read(model, document)
-        xx, places = zip(*(maths.sums(x[inner]) for x in states))
+        xx, places = maths.sums(states[:, inner])
         part = "fit" if i < half else "test"
-        return {f"{part} xx": np.array(xx), f"{part} places": places}
+        return {f"{part} xx": xx, f"{part} places": places}
 
     sums = run.gather(measure, documents, what)
     return [sums[name] for name in ("fit xx", "fit places", "test xx", "test places")]

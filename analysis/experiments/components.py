@@ -57,9 +57,7 @@ def components(
     components = options.fitting("components", components, most, USUAL)
     inner = _inner(document_set)
     directions = {"x": METHODS[method](model, document_set, components, seed, run)}
-    for name, U in zip("qk", inputs.qk_directions(model)):  # [L H D r]
-        of_heads = U.swapaxes(0, 1)[..., :components]
-        directions[name] = np.concatenate([*of_heads], -1)  # side by side: [L D C]
+    directions |= _of_heads(model, components)
 
     def measure(index, document):
         shift = np.random.default_rng((seed, index)).integers(1, document_set.T)
@@ -79,6 +77,12 @@ def components(
     random = document_features.random(model, seed)
     result["share_random"] = _random_share(random, document_set, method, components, seed, run)
     return result | _best_series(sums, result["best_component"], len(document_set))
+
+
+def _of_heads(model, n):
+    """The first n directions of every head's queries and of its keys, side by side: [L D C]."""
+    every = dict(zip("qk", inputs.qk_directions(model)))  # [L H D r]
+    return {name: np.concatenate([*U.swapaxes(0, 1)[..., :n]], -1) for name, U in every.items()}
 
 
 def _random_share(model, document_set, method, n, seed, run):

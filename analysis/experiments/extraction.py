@@ -89,7 +89,7 @@ def _measure(model, documents, followed, seed, run):
     def measure(i, document):
         X = yield inputs.reading(model, document)
         bare = yield inputs.reading(model, document, {"pos_embed": np.zeros_like})
-        random = _random_directions(U_Q.shape, (seed, i)).astype(X.dtype)
+        random = _random_directions(U_Q.shape, (seed, i), X.dtype)
         curves = [waves.largest(X, U) for U in (None, U_Q, U_K, random)]
         curves += [waves.largest(bare, U) for U in (None, U_Q, U_K)]
         by_chance = _by_chance(X[:1], U_Q.shape, draws, (seed, i))
@@ -115,14 +115,18 @@ def _by_chance(x, shape, draws, seed):
     """Curves of the first layer's input x [1 T D] in random directions, drawn anew: [draws F]."""
     curves = []
     for draw_index in range(draws):
-        U = _random_directions((1, *shape[1:]), (*seed, draw_index + 1)).astype(x.dtype)
+        U = _random_directions((1, *shape[1:]), (*seed, draw_index + 1), x.dtype)
         curves.append(waves.largest(x, U)[0])
     return np.array(curves)
 
 
-def _random_directions(shape, seed):
-    """Orthonormal columns for every head: [L H D r]."""
-    return np.linalg.qr(np.random.default_rng(seed).standard_normal(shape))[0]
+def _random_directions(shape, seed, dtype):
+    """Orthonormal columns for every head, made in float64 layer by layer: [L H D r]."""
+    rng = np.random.default_rng(seed)
+    directions = np.empty(shape, dtype)
+    for of_layer in directions:
+        of_layer[:] = np.linalg.qr(rng.standard_normal(shape[1:]))[0]
+    return directions
 
 
 def _by_peak(r):

@@ -24,6 +24,24 @@ def write(path, content):
     write_all({path: content})
 
 
+@contextmanager
+def writing(path):
+    """A binary file that takes the place of `path` once the block has ended without an error.
+
+    For arrays that should not be held a second time as the bytes of a file.
+    """
+    target = replaced_by(path) or path
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with _explained(path):
+            with open(draft, "wb") as file:
+                yield file
+            replace_file(draft, target)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
 def write_all(contents, before=lambda: None):
     """Replace several files, {path: text or bytes}, in this order, once there is room for all.
 

@@ -48,7 +48,7 @@ class Fit(NamedTuple):
 
 
 def sums(x):
-    """What is added up of one document [T D]: (x^T x [D D], x [T D]), in float64.
+    """What is added up of one document [... T D]: (x^T x [... D D], x [... T D]), in float64.
 
     >>> xx, places = sums(np.ones((3, 2)))
     >>> xx, places.shape
@@ -56,7 +56,7 @@ def sums(x):
            [3., 3.]]), (3, 2))
     """
     x = np.asarray(x, np.float64)
-    return x.T @ x, x
+    return x.swapaxes(-1, -2) @ x, x
 
 
 def moments(n, xx, places):

@@ -81,9 +81,19 @@ def _noise_like(x, rng):
         x = np.asarray(x)
     if not isinstance(x, np.ndarray):
         return x
-    mean = float(x.mean(dtype=np.float64))
-    deviation = float(x.std(dtype=np.float64))
-    return (mean + deviation * rng.standard_normal(x.shape, np.float32)).astype(x.dtype)
+    mean, deviation = _mean_and_deviation(x)
+    noise = rng.standard_normal(x.shape, np.float32)
+    noise *= deviation  # in place, as an embedding may be the largest array of all
+    noise += mean
+    return noise.astype(x.dtype, copy=False)
+
+
+def _mean_and_deviation(x):
+    """Of all entries, added up in float64 row by row, so that nothing as large as x is made."""
+    rows = x.reshape(len(x), -1) if x.ndim else x.reshape(1, 1)
+    mean = rows.mean(dtype=np.float64)
+    squares = [np.square(row - mean, dtype=np.float64).sum() for row in rows]
+    return float(mean), float(np.sqrt(np.sum(squares) / x.size))
 
 
 def pooled(model, documents, pool="mean", seed=0, run=stream.UNSAVED):

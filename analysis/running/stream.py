@@ -11,7 +11,6 @@ Order: a run, a sum, one pass for several sums, what an interrupted run left, th
 import contextlib
 import functools
 import hashlib
-import io
 import itertools
 import re
 import sys
@@ -102,11 +101,11 @@ class Run:
             print(f"minitx: {text}", file=sys.stderr)
             self.remove()
         self.saved = True
-        content = io.BytesIO()
         state = {f"of_{name}": np.asarray(value) for name, value in sums.items()}
         state |= {"done": np.asarray(done), "key": np.asarray(self.key)}
-        np.savez(content, **state, digest=digest_of("", state, state.get))
-        files.write(path, content.getbuffer())
+        digest = digest_of("", state, state.get)
+        with files.writing(path) as file:
+            np.savez(file, **state, digest=digest)
 
     def _restored(self, path, keep, N):
         """Of the N documents, how many an interrupted run has done, and their sums.

@@ -42,9 +42,9 @@ def cca(
 
     def measure(i, tokens):
         states = residual_stream.states(model, tokens)[:, places.patches]
-        xx, by_place = zip(*map(maths.sums, states))
+        xx, by_place = maths.sums(states)
         part = "fit" if i < half else "test"
-        return {f"{part} xx": np.array(xx), f"{part} places": np.array(by_place)}
+        return {f"{part} xx": xx, f"{part} places": by_place}
 
     sums = run.gather(measure, sample, "pictures")
     basis = grid.cosines(places.rows, places.columns, components)
