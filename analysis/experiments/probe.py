@@ -69,8 +69,10 @@ def probe(
     records = {}
     for group in _groups(streams, model.config):
         records |= position_probe.scored(group, texts, seed, run)
-    result = stats.stacked([records[name] for name in streams])
-    result["conditions"] = np.array([*streams])
+    for group in _groups(of_random_weights(model, seed), model.config):
+        records |= position_probe.scored(group, texts, seed, run)
+    result = stats.stacked([*records.values()])
+    result["conditions"] = np.array([*records])
     result["documents"] = np.array([n_fit, n_choose, n_test])
     result["n_tokens"] = n_test * texts.size
     result |= {"n_rows": n_fit * texts.size, "n_features": model.config.d_model}
@@ -110,14 +112,13 @@ def _groups(streams, cfg):
 
 
 def conditions(model, names, meaning, eps, seed):
-    """{condition: f(tokens) -> residual stream [L+1 T D]}; names: masks as in the option.
+    """{condition: f(tokens) -> residual stream [L+1 T D]} of the model; names: masks as given.
 
     In a model that hides the future positions off is the causal mask alone.
     """
     inputs.check_table_alone(model)
     states = residual_stream.states_read
     off = mask_tap.condition(positions="zero")
-    random = document_features.random(model, seed)
     streams = {ON: partial(states, model)}
     streams[OFF] = partial(states, model, edits={"pos_embed": np.zeros_like})
     for mask in parse_masks(names):
@@ -127,9 +128,14 @@ def conditions(model, names, meaning, eps, seed):
         streams[NORM] = partial(states, model, condition=_probe_norm.condition(eps))
     if not model.config.causal:
         streams[CAUSAL] = partial(states, model, condition=off, mask=lambda q, k: k <= q)
-    streams[RANDOM] = partial(states, random)
-    streams[RANDOM_OFF] = partial(states, random, condition=off)
     return streams
+
+
+def of_random_weights(model, seed):
+    """The same with random weights, positions on and off: made last, as they take much memory."""
+    states = partial(residual_stream.states_read, document_features.random(model, seed))
+    off = mask_tap.condition(positions="zero")
+    return {RANDOM: states, RANDOM_OFF: partial(states, condition=off)}
 
 
 def parse_masks(names):

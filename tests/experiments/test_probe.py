@@ -171,6 +171,7 @@ def test_conditions_do_what_their_names_say(bert, causal):
     """A window as numbers against the same boolean mask; the causal mask against keys removed."""
     document = corpus.documents(bert, "sample", 1, 30).first()[0]
     ways = probe.conditions(bert, "window:3", "weights", eps=0.01, seed=0)
+    ways |= probe.of_random_weights(bert, seed=0)
 
     def stream(name, tokens=document):
         return passes.value(ways[name](tokens))
