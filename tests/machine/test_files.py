@@ -26,6 +26,19 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
+def test_what_ends_while_it_is_written_leaves_the_old_file_and_no_draft(tmp_path):
+    path = tmp_path / "x.npz"
+    write(path, b"old")
+    with pytest.raises(OSError, match="No space left") as caught, files.writing(path) as file:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert str(path) in str(caught.value) and path.read_bytes() == b"old"
+    with files.writing(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new" and [*tmp_path.iterdir()] == [path]
+
+
 def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "x.json", tmp_path / "link.json"
