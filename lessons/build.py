@@ -26,16 +26,13 @@ from .sphinx import CONF, STRICT
 
 NEEDED = "sphinx", "myst_nb", "furo", "nbclient", "ipykernel"
 TIMEOUT = 300  # seconds for one cell
-MISSING = (
-    'a page needs {}, which the extra `docs` installs: pip install "minitx[docs]"; '
-    "--notebook FILE writes the lesson as a notebook, without them"
-)
+MISSING = 'a page needs {}, which the extra `docs` installs: pip install "minitx[docs]"'
 
 
 def page(lesson, out):
     """Execute a lesson, write its notebook and its page into `out`, return the page's path.
 
-    Raises ValueError if a package is missing, and Failed if a cell fails.
+    Raises Missing if a package is missing, and Failed if a cell fails.
     """
     check_packages()
     out = Path(out)
@@ -53,10 +50,10 @@ def page(lesson, out):
 
 
 def check_packages():
-    """Raise ValueError if a package that pages need is missing."""
+    """Raise Missing if a package that pages need is missing."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise ValueError(MISSING.format(", ".join(missing)))
+        raise Missing(MISSING.format(", ".join(missing)))
 
 
 def built(source, out, lesson):
@@ -73,6 +70,10 @@ def built(source, out, lesson):
     done = subprocess.run(command, check=False, **how)
     if done.returncode:
         raise ValueError(f"lesson {lesson.number}: {done.stderr.strip()}")
+
+
+class Missing(ValueError):
+    """A package that pages need."""
 
 
 class Failed(ValueError):

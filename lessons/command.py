@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from minitx.analysis.machine.files import as_json, write
+from minitx.analysis.machine.files import as_json, writable_file, write
 from minitx.analysis.machine.language import filled, translated
 
 from . import build, notebook
@@ -21,23 +21,33 @@ def run(number, language, file=None, out=None, browser=True):
     """Print the lessons, or write and open the one with this number.
 
     file: write its notebook there, not executed, and nothing else. out: folder for a page that
-    has to be built. browser: open the page.
+    has to be built, or for the notebook where packages that pages need are missing. browser: open
+    the page.
     """
     if number is None:
         print(listed(language))
         return
     lesson = notebook.get(number, language)
     if file is not None:
-        write(Path(file), as_json(lesson.notebook) + "\n")
-        title = lesson.title
-        print(filled("{file} written: lesson {n}, {title}", file=file, n=number, title=title))
-        return
-    path = page(lesson, Path(out or Path("out") / "lessons"))
+        return write_notebook(lesson, file)
+    folder = Path(out or Path("out") / "lessons")
+    try:
+        path = page(lesson, folder)
+    except build.Missing as error:
+        print(error, file=sys.stderr)
+        return write_notebook(lesson, folder / f"{lesson.name}.ipynb")
     print(f"{lesson.number}. {lesson.title}\n{path}")
     if lesson.live:
         print(filled("live beside it: minitx serve {model}", model=lesson.live))
     if browser:
         webbrowser.open(path.resolve().as_uri())
+
+
+def write_notebook(lesson, file):
+    """Write a lesson as a notebook that was not executed, and say so."""
+    write(writable_file(file), as_json(lesson.notebook) + "\n")
+    n, title = lesson.number, lesson.title
+    print(filled("{file} written: lesson {n}, {title}", file=file, n=n, title=title))
 
 
 def listed(language):

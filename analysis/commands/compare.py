@@ -47,4 +47,4 @@ def run(arguments):
     how = {"only": arguments.of, "resume": arguments.resume, "format": arguments.format}
     table = compare.make(experiment, models, names, options, out, **how)
     print(table.partition("| head |")[0].strip())
-    print("\n" + output.written(f"{out / 'compare'}.md .json .{arguments.format}"))
+    print("\n" + output.written(f"{out / 'compare'}.html .md .json .{arguments.format}"))

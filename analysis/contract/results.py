@@ -150,6 +150,11 @@ class Result:
         counts = f"{len(self.numbers)} numbers, {len(self.arrays)} arrays"
         return f"<Result of {self.experiment} on {self.settings['model']}: {answer}{counts}>"
 
+    def _repr_png_(self):
+        """The figure alone, coarser than `png`, where no HTML can be shown: in LaTeX, in a PDF."""
+        with draw.style():
+            return draw.png(self._experiment.draw(self.arrays), self.title, dots=100)
+
     def _repr_html_(self):
         """Figure, answer, what the numbers say, and the numbers, each beside its null."""
         source = base64.b64encode(self.svg.encode()).decode()

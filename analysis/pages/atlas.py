@@ -40,6 +40,7 @@ PROGRAM = (
     "atlas-address.js",
     "atlas-cloud.js",
     "atlas-draw.js",
+    "atlas-save.js",
     "atlas-heads.js",
     "atlas-sentence.js",
     "atlas.js",

@@ -1,8 +1,10 @@
 """One experiment on two models of the same shape, head by head: before and after training, say.
 
 Compared are the arrays [L H] that an experiment names in per_head. L layers, H heads. Order: what
-is compared, how, the table, the figure, the whole run.
+is compared, how, the table, the page, the figure, the whole run.
 """
+
+from html import escape
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from ..machine.files import as_json, writable, write
 from ..machine.language import filled, translated
 from ..measures import heads
 from ..running import single
+from . import report, section
 
 PERMUTATIONS = 1000  # of the heads, for the null
 SIGNED = "RdBu_r"  # blue below 0, white at 0, red above, as in every figure
@@ -145,6 +148,13 @@ UNLIKE = (
 )
 
 
+CHANGED = (
+    "From A to B it changes by {change:.3g} on average (heads in any order: {change_null:.3g}), "
+    "most in {head}: {largest:+.3g}. Its heads are alike by {alike:.2f} (up to {alike_null:.2f} "
+    "by chance)."
+)
+
+
 def _warning(measures):
     """A line on the measures in which heads with the same name are no more alike than any two."""
     unlike = []
@@ -186,6 +196,26 @@ def _table(rows):
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def page(measures, experiment, names):
+    """One HTML document: for each measure, at its address #NAME, words and maps; then all heads."""
+    title = f"{translated(experiment.question)}  (A: {names[0]}, B: {names[1]})"
+    links = ", ".join(f'<a href="#{name}"><code>{name}</code></a>' for name in measures)
+    body = f"<h1>{escape(title)}</h1><p>{links}, <a href='#heads'>{translated('heads')}</a></p>"
+    for name, measure in measures.items():
+        said = filled(CHANGED, **measure[2])
+        if measure[2]["alike"] <= measure[2]["alike_null"]:
+            said = f"{said} {filled(UNLIKE, names=name)}"
+        with draw.style():
+            picture = draw.svg(plot({name: measure}))
+        body += f'<h2 id="{name}"><code>{name}</code></h2><p>{escape(said)}</p>'
+        body += section.image(picture, said)
+    head, *rows = _head_rows(measures)
+    cells = [[f"<th>{x}</th>" for x in head], *([f"<td>{x}</td>" for x in row] for row in rows)]
+    table = "".join(f"<tr>{''.join(row)}</tr>" for row in cells).replace("`", "")
+    body += f'<h2 id="heads">{translated("heads")}</h2><table>{table}</table>'
+    return report.plain(f"{experiment.name}, {' | '.join(names)}", body)
+
+
 def plot(measures):
     """A row for each measure: a map of all heads of A, of B, and of B - A."""
     drawn = dict([*measures.items()][:DRAWN])
@@ -221,8 +251,8 @@ def _ticks(n):
 def make(experiment, models, names, options, out, only="", resume=False, format="svg"):
     """Compare two models in one experiment, write the results to a folder, return the table.
 
-    The folder `out` receives what `minitx run` writes of each model, in A/ and B/, and compare.md,
-    compare.json and compare.svg, or .png where that is the format.
+    The folder `out` receives what `minitx run` writes of each model, in A/ and B/, and
+    compare.html, compare.md, compare.json and compare.svg, or .png where that is the format.
     """
     results.check_format(format)
     shape = same_shape([model_of(experiment, model, options) for model in models], names)
@@ -241,6 +271,7 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     for other in {*results.FORMATS} - {format}:
         (out / f"compare.{other}").unlink(missing_ok=True)
     write(out / "compare.md", table)
+    write(out / "compare.html", page(measures, experiment, names))
     write(out / "compare.json", record)
     write(out / f"compare.{format}", picture)
     return table

@@ -5,10 +5,15 @@ from numbers import Integral
 from textwrap import shorten
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..drawing import draw
 from ..machine.files import writable_file, write
+from ..machine.language import translated
 from ..running import blas, settings, single
 from ..texts import joined
 from . import explore
+from .packing import unpack
 
 LEAST_HEIGHT = 100  # pixels: less shows nothing but the title
 SHOWN = 40  # letters of the text in a Page's name
@@ -23,10 +28,11 @@ class Page:
     each time it is shown. 64 tokens on 12 × 12 heads take 2.9 MB.
     """
 
-    def __init__(self, title, html, height):
+    def __init__(self, title, html, height, run=None):
         self.title = title
         self.html = html
         self.height = height
+        self._run = run
 
     def save(self, path):
         """Write the page to a file that any browser opens, and return its path."""
@@ -48,6 +54,28 @@ class Page:
         return (
             f'<iframe title="{title}" sandbox="{SANDBOX}" style="{style}" srcdoc="{page}"></iframe>'
         )
+
+    def _repr_png_(self):
+        """Every head's attention, where no page can be shown: in LaTeX, in a PDF."""
+        with draw.style():
+            return draw.png(all_heads(self._run), self.title)
+
+
+def all_heads(run):
+    """A figure of the attention of every head in the first part of a run, on one scale."""
+    part = next(iter(run.get("parts", {"": run}).values()))
+    weights = unpack(part["arrays"]["pattern"])  # [L H T S]
+    L, H, T, S = weights.shape
+    gap = max(1, S // 16)
+    tiles = np.pad(weights, ((0, 0), (0, 0), (0, gap), (0, gap)), constant_values=np.nan)
+    side = max(0.5, min(1.4, 7 / H))
+    figure = draw.figure(side * H + 0.9, side * L + 0.6)
+    axes = figure.subplots()
+    axes.imshow(tiles.swapaxes(1, 2).reshape(L * (T + gap), -1), cmap="Blues", aspect="auto")
+    axes.set_xticks(np.arange(H) * (S + gap) + (S - 1) / 2, range(H))
+    axes.set_yticks(np.arange(L) * (T + gap) + (T - 1) / 2, range(L))
+    axes.set(xlabel=translated("head"), ylabel=translated("layer"))
+    return figure
 
 
 class Wanted(NamedTuple):
@@ -73,9 +101,10 @@ def page(model, text, height, wanted):
         second = runs[0][:2] if wanted.beside_model is None else named(wanted.beside_model)
         runs.append((*second, texts[-1]))
     with blas.one_thread_of_blas():
-        html = explore.page(*explore.runs(runs, wanted.words, wanted.target))
+        computed = explore.runs(runs, wanted.words, wanted.target)
+        html = explore.page(*computed)
     title = f"Explore {runs[0][1]} on {shorten(joined.shown(text), SHOWN, placeholder=' …')!r}"
-    return Page(title, html, height)
+    return Page(title, html, height, computed[0])
 
 
 def named(given):

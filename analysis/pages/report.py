@@ -128,6 +128,17 @@ def document(name, body, to_come=0):
     )
 
 
+def plain(name, body):
+    """An HTML document with the report's style and no program."""
+    return (
+        f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
+        f"<title>minitx: {escape(name)}</title>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}body {{ display: block }}</style></head>"
+        f"<body><main>{parts.typeset(body)}</main></body></html>\n"
+    )
+
+
 def content(model, name, runs, rows, seconds, to_come=0, plan=None):
     """What the document says, of what `page` takes: the head, the answers, the sections."""
     title = filled("What {model} computes", model=escape(name))

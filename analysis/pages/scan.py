@@ -9,9 +9,9 @@ from html import escape
 import numpy as np
 
 from ..drawing import Bar, Line, bars, column, draw, lines, panels, row
-from ..machine.language import current, filled, translated
+from ..machine.language import filled, translated
 from ..texts import corpus
-from . import parts, report, section
+from . import report, section
 
 SHOWN = 8  # tokens in words, heads
 NEXT = "Ask on"
@@ -129,10 +129,4 @@ def page(model, name, text, scanned, attributed):
         body += section.image(figures[heading], translated(heading)) if heading in figures else ""
     ready = "\n".join(commands(model, name, text, scanned))
     body += f"<h2>{translated(NEXT)}</h2><pre><code>{escape(ready)}</code></pre>"
-    return (
-        f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
-        f"<title>minitx: {escape(name)}</title>"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{report.STYLE}body {{ display: block }}</style></head>"
-        f"<body><main>{parts.typeset(body)}</main></body></html>\n"
-    )
+    return report.plain(name, body)

@@ -185,6 +185,12 @@ def test_a_notebook_shows_figure_answer_words_and_numbers_with_nulls(result):
     assert html.count("<tr><td") == len(result.numbers)
 
 
+def test_a_notebook_keeps_the_figure_where_no_html_can_be_shown(result):
+    """As LaTeX and PDF; coarser than the file, since a notebook stores it beside the SVG."""
+    picture = result._repr_png_()
+    assert picture.startswith(b"\x89PNG") and 10_000 < len(picture) < len(result.png)
+
+
 def test_nothing_in_a_name_or_a_text_becomes_markup(result):
     stated = result.settings | {"model": HOSTILE}
     answer = result.answer._replace(measure=HOSTILE)

@@ -37,9 +37,20 @@ def test_a_failing_cell_fails_with_its_name_and_its_hint():
 def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(build, "find_spec", lambda name: None if name == "furo" else find_spec)
     monkeypatch.setattr(command, "BUILT", tmp_path)
-    with pytest.raises(ValueError, match=r'needs furo, .*pip install "minitx\[docs\]"; --notebook'):
+    with pytest.raises(build.Missing, match=r'needs furo, .*pip install "minitx\[docs\]"'):
         command.page(lessons.get(3), tmp_path)
     assert capsys.readouterr().err == ""  # nothing was executed
+
+
+def test_without_them_a_lesson_is_written_as_a_notebook(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(build, "find_spec", lambda name: None if name == "furo" else find_spec)
+    monkeypatch.setattr(command, "BUILT", tmp_path)
+    monkeypatch.setattr(command.webbrowser, "open", pytest.fail)
+    assert main(["lesson", "3", "--out", str(tmp_path / "new")]) == 0
+    file = tmp_path / "new" / f"{lessons.get(3).name}.ipynb"
+    assert json.loads(file.read_text(encoding="utf-8")) == lessons.get(3).notebook
+    printed = capsys.readouterr()
+    assert "needs furo" in printed.err and f"{file} written: lesson 3" in printed.out
 
 
 def test_a_page_shows_what_was_executed(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ two atlases, three spaces; hostile labels; narrow windows; axe.
 """
 
 import re
+from xml.etree import ElementTree
 
 import atlases
 import explored
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import seen_atlas
 from axe_playwright_python.sync_playwright import Axe
+from matplotlib.image import imread
 from playwright.sync_api import expect
 from seen_atlas import choose, cloud, find, head, places, ready, tokens
 
@@ -331,6 +333,38 @@ def test_a_lasso_comes_back_with_its_address(open_page, page, path):
     other.goto(page.url)
     other.reload()
     expect(ready(other).locator(".about").first).to_have_text(said)
+
+
+def test_a_lasso_stays_when_the_projection_changes(open_page, page, path):
+    """Its points stay lit, in the page and in its address; choosing 3-D dropped it."""
+    choose_head(page, "L0H1")
+    spots = np.array(places(page))
+    (left, top), (right, bottom) = spots.min(axis=0) - 5, spots.mean(axis=0)
+    seen_atlas.lasso(page, (left, top, right, bottom))
+    expect(page.locator(".about").first).to_contain_text("holds")
+    held = re.search(r"holds .* lit", page.locator(".about").first.text_content())[0]
+    choose(page, "Projection", "pca3")
+    expect(page.locator(".about").first).to_contain_text(held)
+    expect(page.locator(".pane")).to_contain_text("two of the three dimensions")
+    other = open_page(path)
+    other.goto(page.url)
+    other.reload()
+    expect(ready(other).locator(".about").first).to_contain_text(held)
+
+
+@pytest.mark.parametrize("ending", ["SVG", "PNG"])
+def test_the_large_picture_is_saved(page, saved, ending):
+    """Every point, the name of the head, what colours mean; of a PNG the pixels are not one."""
+    choose_head(page, "L0H1")
+    path = saved(page.get_by_role("button", name=ending, exact=True))
+    assert path.name == f"L0H1.{ending.lower()}"
+    if ending == "SVG":
+        root = ElementTree.fromstring(path.read_bytes())
+        dots = [x.get("d") for x in root.iter("{http://www.w3.org/2000/svg}path")]
+        assert sum(d.count("M") for d in dots) == len(places(page)) == 108
+        assert "L0H1" in "".join(root.itertext()) and "query" in "".join(root.itertext())
+    else:
+        assert len(np.unique(imread(path).reshape(-1, 4), axis=0)) > 20
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_flow_is_read_and_chosen_by_keys(page):
 
 
 def percent(x):
-    return f"{x:.0%}".replace("%", " %")
+    return f"{x:.0%}"
 
 
 def mlp_said(page, model, layer):

@@ -126,14 +126,17 @@ def test_what_stays_in_sight_leaves_the_window_to_the_views(live, hash_, dark):
         assert 0 < bottom(page.locator(name)) <= text["height"]
 
 
+ENDS = """[...document.querySelectorAll("main figure")].map(x => x.getBoundingClientRect())
+  .filter(x => x.height).map(x => [x.top, x.right])"""
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_width_scrolls_sideways_nor_leaves_a_row_half_empty(live, width):
     page = live(width, 900)
     assert page.evaluate(WIDTH) <= width
     rows = {}
-    for card in page.locator("main figure:visible").all():
-        box = card.bounding_box()
-        rows.setdefault(round(box["y"]), []).append(box["x"] + box["width"])
+    for top, right in page.evaluate(ENDS):
+        rows.setdefault(round(top), []).append(right)
     main = page.locator("main").bounding_box()
     ends = [main["x"] + main["width"] - max(row) for row in rows.values()]
     assert max(ends) < 2  # the last card of a row ends where the page does
@@ -215,10 +218,9 @@ def test_the_overview_opens_by_its_title(live):
     expect(steps).to_be_visible()
 
 
-def test_the_walk_leads_to_the_overview(live):
+def test_the_walk_opens_what_it_speaks_of(live):
     page = live(390, 844, "walk=4")
-    steps = page.get_by_role("group", name="The whole pass")
-    expect(steps).to_be_in_viewport()
+    expect(view(page, "neurons").locator("svg").first).to_be_in_viewport()
 
 
 def test_a_guess_whose_parts_are_at_chance_says_so_in_one_line(live):
@@ -258,7 +260,7 @@ def test_no_card_of_an_encoder_decoder_is_blank(live, part):
 
 def percent(x):
     """As the page writes a share."""
-    return f"{x:.0%}".replace("%", " %") if x >= 0.1 else f"{x:.1%}".replace("%", " %")
+    return f"{x:.0%}" if x >= 0.1 else f"{x:.1%}"
 
 
 def test_a_head_is_told_in_a_sentence_with_its_chance(live):
@@ -273,7 +275,7 @@ def test_a_head_is_told_in_a_sentence_with_its_chance(live):
     sentence += f"{percent(mean)} of its attention here"
     expect(explored.readout(page)).to_contain_text(f"{sentence} (chance {percent(1 / T)})")
     expect(explored.readout(page)).to_contain_text(
-        re.compile(r"\), 9\d % on random words \(chance 2\.\d %\)")
+        re.compile(r"\), 9\d% on random words \(chance 2\.\d%\)")
     )
     for word in "sharpness", "paper", "previous head":
         expect(explored.readout(page)).not_to_contain_text(word)
@@ -500,6 +502,11 @@ def test_signs_are_explained_where_they_stand(static):
     expect(page.locator("header")).not_to_contain_text("⏎")
 
 
+BOXES = (
+    "all => all.map(x => x.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"
+)
+
+
 # the strip of tokens
 
 
@@ -515,6 +522,48 @@ def test_a_long_text_says_that_its_strip_scrolls(static):
 def test_letters_that_are_cut_into_bytes_are_labelled_with_their_part(static):
     page = static("tiny-gpt2", HEBREW)
     expect(tokens(page).first).to_have_text("ש␣1/2")
+
+
+SIDES = """[...document.querySelectorAll("#lines .plot [aria-label=text] text")].map(text => {
+  const at = text.textContent.search(/^[0-9]+  |[0-9]+$/);
+  if (at < 0) return null; // a title
+  const {x, width} = text.getBBox();
+  return [at === 0, text.getStartPositionOfChar(at).x - x, width];
+}).filter(Boolean)"""
+
+
+def test_a_number_keeps_its_side_of_a_word_that_is_read_from_the_right(static):
+    """Of queries on the left, of keys on the right; it stood on the other side of Hebrew."""
+    page = static("tiny-gpt2", HEBREW)
+    sides = page.evaluate(SIDES)
+    assert len(sides) == 2 * tokens(page).count()
+    for is_query, number, width in sides:
+        assert (number < width / 2) == is_query
+
+
+@pytest.mark.parametrize(("words", "is_cut"), [(f"{TEXT} {TEXT[:-13]}", False), (LONG, True)])
+def test_who_looks_at_whom_is_seen_whole_or_says_that_it_is_not(static, words, is_cut):
+    """29 tokens were cut at the 27th, without a word."""
+    page = static("tiny-gpt2", words)
+    assert tokens(page).count() > 34 if is_cut else 28 <= tokens(page).count() <= 34
+    box = view(page, "lines")
+    assert box.evaluate("x => x.scrollHeight > x.clientHeight + 1") == is_cut
+    assert box.get_by_text("are taller than this box").count() == is_cut
+    page.locator("#lines .larger").click()
+    settle(page)
+    expect(box).not_to_contain_text("taller")
+    assert box.evaluate("x => x.scrollHeight <= x.clientHeight + 1")
+
+
+def test_a_minus_of_a_small_picture_stands_off_its_diagonal(live):
+    """Where the diagonal began the minus of −2 read as an equals sign."""
+    page = live(1280, 800)
+    cells = page.locator("#heads rect[role=option]").evaluate_all(BOXES)
+    marks = page.locator("#heads svg [aria-label=text]").first.locator("text").evaluate_all(BOXES)
+    assert len(marks) >= 3
+    for left, right, _, bottom in marks:
+        (cell,) = [c for c in cells if c[0] < right < c[1] and c[2] < bottom < c[3]]
+        assert left > (cell[0] + cell[1]) / 2
 
 
 # steps of the history

@@ -1,6 +1,8 @@
 """Two models compared head by head: a copy, a planted change, and what cannot be compared."""
 
 import json
+import re
+from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
@@ -75,7 +77,7 @@ def test_what_is_written(folders, tmp_path, capsys):
     run(folders, "one", "other", tmp_path / "new/out", *OPTIONS, "--of", "best_attention")
     out = tmp_path / "new/out"
     names = sorted(path.relative_to(out).as_posix() for path in out.rglob("[!.]*.*"))
-    wanted = ["compare.json", "compare.md", "compare.svg"]
+    wanted = ["compare.html", "compare.json", "compare.md", "compare.svg"]
     wanted += [f"{side}/profiles.{end}" for side in "AB" for end in ("json", "npz", "svg")]
     assert names == sorted(wanted)
     table = (out / "compare.md").read_text()
@@ -85,6 +87,24 @@ def test_what_is_written(folders, tmp_path, capsys):
     assert "L1H2" in capsys.readouterr().out
     svg = (out / "compare.svg").read_text()
     assert "B − A" in svg and folders["other"] in svg
+
+
+def test_a_page_has_an_address_and_its_chance_for_each_measure():
+    a = np.arange(6.0).reshape(2, 3)
+    b = np.array([[3.0, 0.0, 5.0], [1.0, 4.0, 2.0]])
+    sides = {"lag": (a, a + 1), "mix": (a, b)}
+    measures = {name: (*both, compare.compared(*both)) for name, both in sides.items()}
+    page = compare.page(measures, registry.get("profiles"), ["<one>", "two"])
+    for name, (_, _, record) in measures.items():
+        assert f'href="#{name}"' in page and f'id="{name}"' in page
+        said = page.partition(f'id="{name}"')[2].partition("<figure")[0]
+        assert f"any order: {record['change_null']:.3g})" in said
+        assert ("No more alike" in said) == (name == "mix")
+    pictures = re.findall(r"svg\+xml;base64,([^\"]+)", page)
+    assert len(pictures) == 2  # of three panels, with names on their axes
+    for text in (b64decode(x).decode() for x in pictures):
+        assert all(word in text for word in ("layer", "head", "B − A"))
+    assert page.count("<tr>") == 7 and "&lt;one&gt;" in page and "<one>" not in page
 
 
 RESULT = {

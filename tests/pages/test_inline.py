@@ -8,10 +8,12 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minitx
 from minitx.analysis import __main__ as cli
+from minitx.analysis.pages import inline
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "The brown capybara is sleeping now."
@@ -60,6 +62,24 @@ def test_a_notebook_gets_one_frame_that_is_shut_off(page):
     # without allow-same-origin the page reads nothing of the notebook, its cookies or its server
     assert attributes["sandbox"] == "allow-scripts allow-downloads"
     assert "800px" in attributes["style"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("tiny-gpt2", SENTENCE), ("tiny-bart", "3 May 1912")])
+def test_where_no_page_can_be_shown_every_head_is(name, text):
+    """In LaTeX and PDF: the weights of each head in its row and column, to the page's rounding."""
+    shown = minitx.explore(name, text)
+    assert shown._repr_png_().startswith(b"\x89PNG")
+    (axes,) = inline.all_heads(shown._run).axes
+    (image,) = axes.images
+    model = minitx.load(name)
+    pattern = minitx.run(model.encoder or model, text, keep="pattern").stack("pattern")[:, 0]
+    L, H, T, S = pattern.shape
+    drawn = np.asarray(image.get_array())
+    for layer, head in np.ndindex(L, H):
+        column, row = axes.get_xticks()[head], axes.get_yticks()[layer]
+        across, down = (round(x - (n - 1) / 2) for x, n in ((column, S), (row, T)))
+        own = drawn[down : down + T, across : across + S]
+        assert np.allclose(own, pattern[layer, head], atol=2e-5)
 
 
 @pytest.mark.parametrize("words", [False, True])

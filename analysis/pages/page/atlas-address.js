@@ -31,7 +31,11 @@ function fromAddress() {
   next.heads = page.runs.map((_, n) => headFrom(n, given.get(`head${n || ""}`)));
   next.views = page.runs.map((_, n) => viewFrom(given.get(`view${n || ""}`)));
   next.point = pointFrom(given.get("point"));
-  next.lasso = lassoFrom(given.get("lasso"));
+  const drawnIn = given.get("drawn"); // where it is not the projection that is shown
+  next.lasso = lassoFrom(
+    given.get("lasso"),
+    projectionsOf(0).includes(drawnIn) ? drawnIn : next.projection,
+  );
   if (["dark", "light"].includes(given.get("theme"))) next.dark = given.get("theme") === "dark";
   return next;
 }
@@ -57,14 +61,14 @@ function pointFrom(text) {
     : null;
 }
 
-function lassoFrom(text) {
+function lassoFrom(text, projection) {
   // run,head,a,e,x,y,x,y,...
   const [run, head, a, e, ...flat] = numbersOf(text),
     isHead = Number.isInteger(head) && head >= 0;
   if (!page.runs[run] || !isHead || head >= headsOf(run) || flat.length < 6 || flat.length % 2)
     return null;
   return [a, e, ...flat].every(Number.isFinite)
-    ? {run, head, turn: {a, e}, corners: inTwos(flat)}
+    ? {run, head, projection, turn: {a, e}, corners: inTwos(flat)}
     : null;
 }
 
@@ -88,6 +92,7 @@ function addressOf() {
         .map(rounded)
         .join(),
   );
+  put("drawn", lasso && lasso.projection !== state.projection ? lasso.projection : null);
   const steps = `${given}`;
   state.views.forEach((view, n) => {
     const {x, y, k, a, e} = view,

@@ -203,7 +203,13 @@ class Cloud {
     set({
       lasso:
         corners.length > 2
-          ? {run: this.run, head: state.heads[this.run], corners, turn: {a, e}}
+          ? {
+              run: this.run,
+              head: state.heads[this.run],
+              projection: projectionOf(this.run),
+              corners,
+              turn: {a, e},
+            }
           : null,
       search: "",
     });

@@ -6,8 +6,8 @@
 const page = JSON.parse(byId("data").textContent);
 
 // state: run is a number, or "both"; heads has one for each run; point is {run, i} or null; lasso
-// is {run, corners: [[x, y], ...] in the turned picture, turn} or null; views has {x, y, k, a, e}
-// for each run: middle, scale, two angles
+// is {run, head, projection, corners: [[x, y], ...] in the turned picture, turn} or null; views has
+// {x, y, k, a, e} for each run: middle, scale, two angles
 const HOME = {x: 0, y: 0, k: 1, a: 0.6, e: 0.4};
 const state = {
   run: 0,
@@ -130,10 +130,9 @@ function projectionsOf(run) {
 }
 const isDeepIn = run => projectionOf(run).endsWith("3"); // in three dimensions
 
-async function placesOf(run, head) {
-  // {axes: [codes, ...], facts: [{low, step}, ...]} of a head in the projection
+async function placesOf(run, head, name = projectionOf(run)) {
+  // {axes: [codes, ...], facts: [{low, step}, ...]} of a head in a projection
   const {packed} = spaceOf(run),
-    name = projectionOf(run),
     isThird = name === "pca3" && !packed.pca3;
   const flat = await codesOf(run, isThird ? "pca" : name, head),
     facts = packed[isThird ? "pca" : name];

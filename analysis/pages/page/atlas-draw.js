@@ -234,13 +234,15 @@ function drawMarks(cloud) {
 }
 
 function isSameTurn(cloud) {
-  // a lasso stands where it was drawn, as long as the picture was not turned
+  // a lasso stands where it was drawn: in its projection, as long as the picture was not turned
   const {
     head,
+    projection,
     turn: {a, e},
   } = state.lasso;
   return (
     head === state.heads[cloud.run] &&
+    projection === projectionOf(cloud.run) &&
     (!cloud.points.isDeep || Math.abs(a - cloud.view.a) + Math.abs(e - cloud.view.e) < 1e-3)
   );
 }
@@ -291,4 +293,4 @@ function outline(cloud, brush, corners, colour, isClosed) {
   brush.setLineDash([]);
 }
 
-export {drawerFor, drawMarks, fitted};
+export {drawerFor, drawMarks, fitted, grouped, sizeOf};

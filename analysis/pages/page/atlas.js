@@ -39,6 +39,11 @@ function pane(run) {
     button("+", say("Nearer"), () => cloud.zoom(1.4)),
     button("−", say("Farther"), () => cloud.zoom(1 / 1.4)),
     button(say("reset"), say("The whole picture"), () => cloud.home()),
+    ...["svg", "png"].map(kind =>
+      button(kind.toUpperCase(), say("Save this picture as a file"), () =>
+        saveAs(kind, cloud, nameOf(run, state.heads[run]), seenIn(run), key.textContent),
+      ),
+    ),
   );
   heads.append(make("h2", {textContent: say("All heads")}), hint, grid.box);
   bar.append(title, controls);
@@ -47,11 +52,13 @@ function pane(run) {
   return {run, grid, cloud, box, title, legend: key, about, hint, keys, drawn: {}};
 }
 
+const seenIn = run =>
+  `${page.runs[run].name}, ${nameOf(run, state.heads[run])}, ${page.projections[projectionOf(run)]}`;
+
 // drawing: a part is drawn anew when what it depends on has changed
 
 function set(changes) {
   if ("space" in changes) Object.assign(changes, {point: null, lasso: null});
-  if ("projection" in changes) changes.lasso = null;
   Object.assign(state, changes);
   if ("space" in changes) state.heads = page.runs.map((_, run) => firstHead(run));
   if ("run" in changes && state.point && !seenRuns().includes(state.point.run)) state.point = null;
@@ -103,6 +110,7 @@ function drawPane(pane) {
     .map(([kind, letter]) => `${letter} ${say(kind)}`)
     .join(", ")}).`;
   const isDeep = isDeepIn(run);
+  if (isDeep) pane.hint.textContent += say(" They show two of the three dimensions.");
   const named = `${nameOf(run, head)}, ${page.projections[projectionOf(run)]}`,
     points = count(pointsOf(spaceOf(run)));
   pane.keys.textContent = isDeep
@@ -162,7 +170,7 @@ async function lightLasso(run) {
   // what a lasso holds, also one that comes with an address
   const {lasso} = state;
   if (lasso?.run !== run || lasso.lit) return;
-  const {axes, facts} = await placesOf(run, lasso.head);
+  const {axes, facts} = await placesOf(run, lasso.head, lasso.projection);
   lasso.lit ??= inside(lasso, placed(axes, facts), axes[0].length, axes.length > 2, rangeOf(run));
 }
 
@@ -387,7 +395,7 @@ const LISTED = 8; // tokens that are named of a lasso
 function lassoed(run) {
   // what the points in the lasso are
   const space = spaceOf(run),
-    {head} = state.lasso,
+    {head, projection} = state.lasso,
     points = litList(run);
   if (!points.length) return say("The lasso holds no point.");
   const queries = points.filter(i => isQuery(space, i)).length,
@@ -403,7 +411,8 @@ function lassoed(run) {
     .join(", ");
   const keys = count(points.length - queries),
     of = count(new Set(points.map(i => sentenceOf(space, i))).size),
-    name = nameOf(run, head);
+    isElsewhere = projection !== projectionOf(run),
+    name = nameOf(run, head) + (isElsewhere ? ` (${page.projections[projection]})` : "");
   const all = space.pictures
     ? say`The lasso, drawn in ${name}, holds ${count(queries)} queries and ${keys} keys of ${of} pictures, lit in all heads.`
     : say`The lasso, drawn in ${name}, holds ${count(queries)} queries and ${keys} keys of ${of} sentences, lit in all heads.`;

@@ -12,7 +12,8 @@ const minus = text => text.replace("-", "−");
 const number = x =>
   isNaN(x) ? "–" : isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
 const signed = x => (x > 0 ? `+${x}` : minus(`${x}`));
-const short = (label, most = 12) => (label.length > most ? `${label.slice(0, most - 1)}…` : label);
+const short = (label, most = 12) =>
+  isolated(label.length > most ? `${label.slice(0, most - 1)}…` : label);
 const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
 
 // attention: i is the query's token, j the key's

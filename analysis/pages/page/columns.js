@@ -97,7 +97,7 @@ function columnsHint() {
   const waves = d3.range(C).filter(waveOf);
   return (
     say(
-      "How <b class=query>queries</b> and <b class=key>keys</b> change along the text, in the first singular directions of W_A = W_Q W_Kᵀ, the matrix by ",
+      "How <b class=query>queries</b> and <b class=key>keys</b> change from token to token, in the first singular directions of W_A = W_Q W_Kᵀ, the matrix by ",
     ) +
     say(
       "which a query scores a key. Percent: the direction’s share of ‖W_A‖², the sum of squared singular values. ",
@@ -107,7 +107,7 @@ function columnsHint() {
       : isCross
         ? ""
         : say(
-            "A head that reads positions shows a regular wave here. None stands out from noise in this text.",
+            "A head that reads positions shows a regular wave here. None stands out from noise here.",
           ) + (T < 60 ? say(" A longer one, of 60 tokens or so, shows more.") : ""))
   );
 }

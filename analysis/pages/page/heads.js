@@ -52,10 +52,10 @@ function heads(width) {
       Plot.text(
         cells.filter(d => d.mark),
         {
-          x: d => d.x + 3,
+          x: d => d.x + inner - 3, // where no diagonal runs below a minus
           y: d => d.y + 4,
           text: "mark",
-          textAnchor: "start",
+          textAnchor: "end",
           lineAnchor: "top",
           fontWeight: 700,
           fontSize: edge < 40 ? 9 : 12,

@@ -10,7 +10,7 @@ const lines = width =>
 function linesBetween(width, links, about, isMarked = marked) {
   const palette = colours(),
     most = Math.max(T, S),
-    row = Math.max(most > 32 ? 14 : 18, Math.min(72, 430 / most));
+    row = Math.max(14, Math.min(72, 430 / most)); // up to 34 tokens are seen whole
   const margin = (width - Math.max(width - 230, 90)) / 2;
   const end = (side, x) => places[side].map(n => ({n, side, x}));
   const names = (side, x) =>
@@ -24,7 +24,7 @@ function linesBetween(width, links, about, isMarked = marked) {
       opacity: d => (isMarked(d.n, d.side) ? 1 : 0.4),
     });
   const title = (text, x, fill) => Plot.text([text], {x, y: -0.5, dy: -12, fill, fontWeight: 600});
-  return plot({
+  const drawn = plot({
     width,
     height: most * row + 40,
     marginLeft: margin,
@@ -60,6 +60,8 @@ function linesBetween(width, links, about, isMarked = marked) {
       ),
     ],
   });
+  const isCut = most > 34 && !["lines", "layer"].includes(state.view);
+  return isCut ? [tooMany(say`${most} tokens are taller than this box`), drawn] : [drawn];
 }
 
 function border(margin) {

@@ -30,12 +30,7 @@ function matrix(width) {
     });
   return [
     ofWeights(width - left, most, shade),
-    edge > 2.5
-      ? null
-      : make("p", {
-          className: "fact",
-          textContent: say`${S} keys are wider than this box: scroll, or choose the larger view.`,
-        }),
+    edge > 2.5 ? null : tooMany(say`${S} keys are wider than this box`),
     plot({
       width: left + edge * S + 8,
       height: top + edge * T + 8,

@@ -2,9 +2,9 @@
 // else the one whose largest weight is largest; j is its strongest key, n the number of its token.
 
 const two = x => minus(x.toFixed(2).replace(/^-(0.00)$/, "$1"));
-const query = i => `“${labels.query[i]}” (${i})`;
-const key = j => `“${labels.key[j]}” (${j})`;
-const token = n => `“${made.labels[n]}” (${n})`;
+const query = i => `“${isolated(labels.query[i])}” (${i})`;
+const key = j => `“${isolated(labels.key[j])}” (${j})`;
+const token = n => `“${isolated(made.labels[n])}” (${n})`;
 
 function example() {
   const chosen = isQuery() && state.token < T ? state.token : null;
