@@ -240,16 +240,18 @@ class Enough(_Together):
     """A rule on what was fitted to n_rows of n_features: where these are too few, only yes stands.
 
     Least squares loses (1 - R²) D / (n - D) of R² on other rows (Browne 1975): with ROWS rows a
-    feature about as much as the margin.
+    feature about as much as the margin. stands: the verdicts that few rows leave; () where the null
+    is fitted to as few and loses as much.
     """
 
-    def __init__(self, rule):
+    def __init__(self, rule, stands=("yes",)):
         super().__init__(rule)
+        self.stands = stands
 
     def verdict(self, names):
-        """Of the rule; undecided in place of partly and no where rows or documents are too few."""
+        """Of the rule; undecided in place of what does not stand where rows are too few."""
         kind = self.rules[0].verdict(names)
-        return "undecided" if kind in ("partly", "no") and self.lack(names) else kind
+        return kind if kind in self.stands or not self.lack(names) else "undecided"
 
     def lack(self, names):
         """How many rows or documents there are, and how many would do; "" where they do."""

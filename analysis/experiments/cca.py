@@ -246,7 +246,7 @@ register(
         ),
         value="{n_kept} of {layers}",
         chance="{n_kept_null} of {layers}, random weights or positions shuffled",
-        rule=Enough(Of("n_kept", out_of="layers", enough=1)),
+        rule=Enough(Of("n_kept", out_of="layers", enough=1), stands=()),
     ),
     says="The canonical correlations between the stream and the first {components} components of "
     "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "

@@ -51,6 +51,13 @@ def test_what_random_weights_keep_too_is_neither_denied_nor_claimed():
     assert experiment._kept(r | {"mean": np.array([0.93, 0.3, 0.3])})["n_kept"] == 0
 
 
+@pytest.mark.parametrize("n_rows, kind", [(504, "undecided"), (1280, "yes")])
+def test_few_rows_leave_no_yes_as_random_weights_are_fitted_to_as_few(n_rows, kind):
+    r = {"n_kept": 4, "n_kept_null": 3, "mean": np.full(5, 0.9), "has_table": True}
+    r |= {"n_rows": n_rows, "n_features": 128, "documents": 8}
+    assert registry.get("cca").answer(r).verdict == kind
+
+
 def test_small_positions_stay_readable_where_nothing_writes_over_them():
     """A quarter of the waves is less than half of them, whatever their size beside words."""
     for stay, kind in ((1, "yes"), (0.75, "yes"), (0.25, "no"), (0, "no")):
