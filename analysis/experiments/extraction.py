@@ -384,20 +384,12 @@ register(
             largest of all columns
             null: contrast that X without positions has at one frequency of a hundred
         fact peak: frequency of the position table's highest peak, in cycles over the document
-        last_[q|k|x]: contrast of [Q|K|X] at that peak in the last layer; 1 is no peak
-            null: contrast of [Q|K|X] at that peak in the first layer, which would stay without
-            fading
-        followed_[q|k] by peak_names: contrast of [Q|K] in layer 0 at each peak followed
-            null: 99% quantile of that contrast in random directions
-        followed_x by peak_names: contrast of X in layer 0 at each peak followed
-            null: contrast that X without positions has at one frequency of a hundred
+        last_[q|k]: contrast of [Q|K] at that peak in the last layer; 1 is no peak
+            null: contrast of [Q|K] at that peak in the first layer, which would stay without fading
         layers_[q|k] by peak_names: consecutive layers, from the first, in which each peak followed
             stands out of [Q|K]: higher than [Q|K] without positions at 99% of the frequencies
             no null: only layers in which it exceeds its null are counted
-        contrast_[q|k]_text: contrast of [Q|K] at the highest peak in layer 0, without positions
-            no null: it is a null
-        last_[q|k|x]_text: contrast of [Q|K|X] at the highest peak in the last layer, without
-            positions
+        last_[q|k]_text: contrast of [Q|K] at the highest peak in the last layer, without positions
             no null: it is a null
         alike by X, Q, K: correlation, over all frequencies but 0, of the amplitudes of X, of Q and
             of K in layer 0 with the mean amplitudes of the position table

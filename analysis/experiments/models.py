@@ -235,16 +235,10 @@ register(
         fastest by models: highest frequency at which each model's amplitude is above the largest of
             99% of its shuffles, in cycles per token; 0: none
             null: 99% quantile of that frequency over shuffles of the rows
-        frequency_of_largest by models: frequency of each model's largest amplitude, in cycles over
-            its whole table
-            no null: where that amplitude is; what has a null is its size
         period_of_largest by models: period of each model's largest amplitude, in tokens
-            no null: that frequency in other units
+            no null: where that amplitude is; what has a null is its size
         peak_period by models: period of each model's highest peak, in tokens; 0: none
             no null: peak_at in other units
-        fastest_period by models: period of each model's fastest wave above chance, in tokens; 0:
-            none
-            no null: fastest in other units
         fact weights by models: sha256 of the weight files of each model
     """,
     answer=Asks(

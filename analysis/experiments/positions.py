@@ -314,15 +314,11 @@ register(
         amplitude: largest amplitude of the position table at any frequency but 0, slow drift
             included, mean over columns
             null: 99% quantile of the largest amplitude over shuffles of the rows
-        [frequency|period]_of_largest: [frequency|period] of the largest amplitude, in [cycles over
-            its rows|tokens]
+        period_of_largest: period of the largest amplitude, in tokens
             no null: the amplitude has one
         n_above: frequencies of the position table, slow drift included, above the largest amplitude
             that 99% of the shuffles of its rows reach anywhere
             null: most frequencies above that line in any shuffle of the rows
-        n_peaks: local maxima of the position table above 5 times its median amplitude, slow drift
-            included
-            null: most local maxima above 5 times the median amplitude in any shuffle
         n_components by 50%, 90%, 99%: principal components that hold 50, 90 and 99% of the
             variance of the position table
             null: principal components that hold 50, 90 and 99% of the variance of Gaussian noise

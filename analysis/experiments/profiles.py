@@ -513,9 +513,6 @@ register(
             0, that offset and the attention
         n_sharp: heads with more than {SHARP} of their attention at one offset other than 0
             no null: the largest attention has one
-        n_sharp_[shuffled|repeated|positions]: heads with more than {SHARP} at one offset, [words
-            shuffled|one word repeated|positions alone]
-            no null: the largest attention has one
         steady: share of all heads with at least {STEADY:.0%} of their documents in one cluster
             null: 99% quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         few: share of all heads whose documents fall into {FEW} clusters or one

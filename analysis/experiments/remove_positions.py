@@ -415,8 +415,6 @@ register(
             table's mean|the table's rows are shuffled|rows are moved by half the table]
             no null: that of the cosine with zeros serves all tables
         fact random_bound: cosine below which 99.9% of pairs of random vectors of this width stay
-        loss_bits by tables: mean loss in bits per token, by what the position table is
-            no null: {OF_LOSS}
         fact [loss|perplexity|mean_perplexity]_interval by tables: 95% interval of [the mean loss
             in nats|e to the mean loss per token|the mean over documents of e to each one's mean
             loss], by what the position table is

@@ -143,11 +143,10 @@ def _spectrum(x):
 
 def _headline(r):
     """The figures for people."""
-    first, out = r["read"][[0, -1]]
+    out = r["read"][-1]
     parts = r["parts"].tolist()
     result = {"formula": r["formula_at"][out], "error": r["error_at"].max()}
     result["layers"] = len(r["read"]) - 1
-    result["peak_first"] = _peak(r["spectra"][first], r["T"])
     for null, by_part in (("", r["shares"]), ("_null", r["shares_null"].mean(axis=1))):
         positions = by_part[r["read"], parts.index("position")]
         result["share_first" + null] = positions[0]
@@ -312,9 +311,6 @@ register(
             amplitude; 0: none
             null: highest peak away from 0 of a random table at the output, over its median
             amplitude
-        peak_first: highest peak away from 0 of the position part of what layer 0 reads, over its
-            median amplitude
-            no null: where the peak at the output comes from, which has one
         formula: share of the power of the blog post's S P L (it leaves out that a norm subtracts
             the mean) that is the exact position part of the output
             no null: how near a formula comes to what is exact; chance has no part in it

@@ -363,26 +363,16 @@ def _fit(x, thin, seed):
 
 
 def _measure_noise(model, X, conditions):
-    """The gauge and the spread of a head with random weights, and the fit of noise."""
+    """The gauge of a head with random weights."""
     D, d = model.config.d_model, model.config.d_head
     rng = np.random.default_rng(conditions.seed)
     rotations = _from_random_bases(*rng.standard_normal((2, D, d)), conditions)
-    everywhere, at_peaks, spread = [], [], []
-    layouts = []
+    everywhere, at_peaks = [], []
     for x in X.values():
-        maps = maths.maps(x, rotations)
-        layouts.append(_lay_out(maps, len(x), conditions))
-        energy = settled.energies(maps)
-        shapes = settled.shape(energy)
+        shapes = settled.shape(settled.energies(maths.maps(x, rotations)))
         everywhere.append(settled.gauge(shapes))
         at_peaks.append(settled.gauge(shapes, None, conditions.peaks))
-        spread.append(np.median(settled.spread(energy)[1:]))
-    T = len(X[min(X)])
-    noise = np.random.default_rng(conditions.seed).standard_normal((2, T, D))
-    result = {"gauge_random": np.mean(everywhere), "gauge_peaks_random": np.mean(at_peaks)}
-    for name in LAYOUTS:
-        result[f"{name}_random"] = np.mean([row[name] for row in layouts])
-    return result | {"spread_random": np.mean(spread), "fit_of_noise": maths.fit(*noise)}
+    return {"gauge_random": np.mean(everywhere), "gauge_peaks_random": np.mean(at_peaks)}
 
 
 def _compare_all_heads(model, X, r, seed):
@@ -843,13 +833,8 @@ register(
         gauge_others: correlation within a frequency of two maps from random bases, all frequencies,
             heads without a direction
             no null: that of heads with a direction has one
-        gauge_lapack_[peaks_directed|directed]: correlation within a frequency of the published map
-            with those from random bases, [at the peaks of the position table|all frequencies],
-            heads with a direction
-            no null: that of two maps from random bases has one
-        gauge_[peaks_positions_directed|positions_directed]: correlation within a frequency of two
-            maps of positions alone from random bases, [at the peaks of the position table|all
-            frequencies], heads with a direction
+        gauge_peaks_positions_directed: correlation within a frequency of two maps of positions
+            alone from random bases, at the peaks of the position table, heads with a direction
             no null: that of the text has one
         [lines|bands]_directed: share of the heads compared with a direction whose map has more of
             its energy [along a line of one shift than along any angle|at one angle, at all
@@ -876,9 +861,6 @@ register(
         filter_offset by heads: key offset, in tokens, at which the matched filter of the map is
             highest
             no null: the share of the energy has one
-        offset_lapack by heads: key offset, in tokens, that stands most above chance in the map of
-            the published basis
-            no null: the share of the energy has one
         share by heads: share of the map's energy at the offset that stands out
             null: that share if each frequency has the angles of another one, on average
         excess by heads: how far that share stands above the one with the angles of other
@@ -894,19 +876,8 @@ register(
             no null: the share of the energy along it has one
         band by heads: share of the map's energy at the best angle, beyond an even spread
             null: 99% quantile of {TURNS} maps with each frequency rotated at random
-        band_angle by heads: that angle, in radians
-            no null: the share of the energy at it has one
-        [line|band]_random: share [along the best line|at the best angle] for a head with random
-            weights
-            no null: it is a null
-        zero by heads: share of angles at zero in the smallest rotation
-            no null: the sizes of the spaces settle it
-        modulus by heads: mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)
-            null: that modulus for two random spaces as wide
         fit by heads: share of the keys' variance that one rotation of the queries explains
             null: that share for two arrays of noise of the shape of queries and keys
-        fit_of_noise: that share for two arrays of noise as wide as the model
-            no null: it is a null
     """,
     answer=Asks(
         When(

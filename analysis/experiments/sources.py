@@ -569,9 +569,6 @@ register(
         toeplitz by heads: share of the variance of a token's scores that the lag alone explains
             null: share of the variance that the lag explains with tokens in random order, which
             keeps each token's score with itself
-        position_toeplitz by heads: share of the variance of position × position that the lag
-            explains
-            no null: that of the whole scores has one
         position_variance by heads: share of position × position in the variance of scores
             no null: terms sum to the whole exactly
         n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
@@ -579,9 +576,6 @@ register(
             no null: the share of each sharp head has one
         fact n_directed_by_layer by layer_names: heads with a direction ({profiles.DIRECTION}), by
             layer
-        position_variance_by_layer by layer_names: share of position × position in the variance of
-            scores, mean over the heads
-            no null: terms sum to the whole exactly
         toeplitz_by_layer by layer_names: share of the variance of scores that the lag alone
             explains, mean over the heads
             null: share of the variance that the lag explains with tokens in random order, mean over
