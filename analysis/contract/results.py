@@ -152,8 +152,13 @@ class Result:
 
     def _repr_png_(self):
         """The figure alone, coarser than `png`, where no HTML can be shown: in LaTeX, in a PDF."""
+        from PIL import Image  # which matplotlib brings
+
         with draw.style():
-            return draw.png(self._experiment.draw(self.arrays), self.title, dots=100)
+            picture = draw.png(self._experiment.draw(self.arrays), self.title, dots=100)
+        small = io.BytesIO()
+        Image.open(io.BytesIO(picture)).convert("RGB").quantize(64).save(small, "PNG")
+        return small.getvalue()
 
     def _repr_html_(self):
         """Figure, answer, what the numbers say, and the numbers, each beside its null."""

@@ -14,3 +14,9 @@ for (const [column, title] of named) {
   const text = document.querySelector(title)?.textContent.trim();
   if (text) document.querySelector(column)?.setAttribute("aria-label", text);
 }
+
+// ?projector in the address: large, without columns beside it, and a figure fills the window
+document.documentElement.classList.toggle(
+  "projector",
+  new URLSearchParams(location.search).has("projector"),
+);

@@ -9,4 +9,8 @@ function make(tag, properties = {}, attributes = {}, ...children) {
   return made;
 }
 
-export {byId, make};
+// large type, one picture at a time: ?projector in the address
+const isProjected = new URLSearchParams(location.search).has("projector");
+document.documentElement.classList.toggle("projector", isProjected);
+
+export {byId, isProjected, make};

@@ -1,5 +1,11 @@
-// Tables whose columns sort, and what a phone folds; without a program rows stay as they are, and
-// all is open.
+// Tables whose columns sort, what a phone folds, and large type on a projector; without a program
+// rows stay as they are, and all is open.
+
+// ?projector in the address: a picture fills the window, and Page Down shows the next
+document.documentElement.classList.toggle(
+  "projector",
+  new URLSearchParams(location.search).has("projector"),
+);
 
 const value = (row, n) => {
   const text = row.cells[n].textContent.trim().replace("−", "-");

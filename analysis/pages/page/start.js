@@ -8,6 +8,25 @@ Object.assign(state, fromAddress());
 unfoldChosen();
 show(page);
 addEventListener("beforeprint", drawAll);
+if (isProjected)
+  addEventListener("keydown", event => {
+    const by = {PageDown: 1, PageUp: -1}[event.key];
+    if (!by) return;
+    event.preventDefault();
+    turnPage(by);
+  });
+
+function turnPage(by) {
+  // the next view, of the walk the next step; these are the keys of a remote control for slides.
+  // Before the first view stands what is asked of the model
+  if (state.walk) return set({walk: Math.max(1, state.walk + by)});
+  const there = [null, ...Object.keys(VIEWS).filter(isThere)],
+    at = there.indexOf(state.view) + by;
+  set({view: there[Math.max(0, Math.min(at, there.length - 1))]});
+  unfoldChosen();
+  update();
+  scrollTo(0, 0);
+}
 window.minitx = {
   show,
   state,

@@ -1,0 +1,52 @@
+"""Pages on a projector, with ?projector in the address: make test-page."""
+
+import pytest
+from explored import ready, settle
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.pages import explore
+
+TEXT = "The old man said that he"
+SEEN = """[...document.querySelectorAll("main figure")]
+  .filter(x => x.checkVisibility()).map(x => x.id)"""
+
+
+@pytest.fixture
+def page(open_page, tmp_path):
+    """The page of a sentence, as a room sees it."""
+    path = tmp_path / "page.html"
+    explore.write(minitx.load("tiny-gpt2"), "tiny-gpt2", TEXT, path)
+    page = open_page(path, 1280, 720)
+    page.goto(f"{path.as_uri()}?projector#head=L0H3")
+    settle(ready(page))
+    return page
+
+
+def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):
+    """Nothing scrolls sideways; letters of a picture are half as large again as elsewhere."""
+    assert page.evaluate(SEEN) == ["heads"]
+    page.keyboard.press("PageDown")
+    assert page.evaluate(SEEN) == ["heads"]  # without what stands above it
+    expect(page.locator("header")).to_be_hidden()
+    page.keyboard.press("PageDown")
+    settle(page)
+    assert page.evaluate(SEEN) == ["matrix"]
+    assert "view=matrix" in page.url
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    letters = page.locator("#matrix svg").last.locator("text").first
+    assert letters.evaluate("x => x.getBoundingClientRect().height") > 16
+    for _ in range(2):
+        page.keyboard.press("PageUp")
+    expect(page.locator("header")).to_be_visible()
+
+
+def test_the_walk_shows_what_it_lights(page):
+    page.goto(page.url.partition("#")[0] + "#walk=5")
+    page.reload()
+    expect(page.get_by_role("heading", name="Step 5 of")).to_be_visible()
+    settle(page)
+    assert page.evaluate(SEEN) == ["matrix"]
+    page.keyboard.press("PageDown")
+    expect(page.get_by_role("heading", name="Step 6 of")).to_be_visible()
+    assert page.evaluate(SEEN) == ["values"]
