@@ -180,7 +180,7 @@ register(
             legend=draw.STACKED,
             ylim=(-0.03, 1.02),
             xlabel="layer that reads the stream",
-            ylabel="share of its variance by the place",
+            ylabel="share of its variance by position",
         ),
         height=4.8,
     ),

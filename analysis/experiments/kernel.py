@@ -205,7 +205,7 @@ LINES = {
 
 def _samples(r):
     """What the lines and bars are."""
-    samples = [panels.line_sample("kernel: mean score of places", **LINES["kernel"])]
+    samples = [panels.line_sample("kernel: mean score of positions", **LINES["kernel"])]
     if "known" in r:
         text = "what the mechanism gives the mean query and key"
         samples.append(panels.line_sample(text, **LINES["known"]))

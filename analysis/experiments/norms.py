@@ -208,7 +208,7 @@ def _draw_norms(axes, r):
         axes.fill_between(places, low / unit, high / unit, color=color, alpha=0.2, linewidth=0)
         label = f"{name} (mean {unit:.3g})"
         axes.plot(places, mean / unit, color=color, linewidth=1.2, label=label)
-    axes.set(xlabel="place of the token (tokens)", ylim=(0, None))
+    axes.set(xlabel="position of the token (tokens)", ylim=(0, None))
     axes.set_ylabel("norm, in mean norms (mean, quartiles)")
     axes.legend(**draw.ABOVE)
 
@@ -314,7 +314,7 @@ register(
             _bar(2, "both", draw.GREY),
             ticks=lambda r: [draw.wrapped(str(name), 14) for name in r["sources"]],
             null="null: positions shuffled",
-            ylabel="R² of the place, held out",
+            ylabel="R² of the position, held out",
             ylim=(None, 1.02),
         ),
         widths=(1.2, 1),

@@ -169,7 +169,7 @@ register(
         *(of_heads(name, way) for name in HEADS for way in WAYS),
         maps(
             *(of_places(way) for way in WAYS),
-            xlabel=[When("restored_by_encoder", "source: "), "place"],
+            xlabel=[When("restored_by_encoder", "source: "), "position"],
             ylabel="stream before layer",
             columns=words,
             has_tokens=True,

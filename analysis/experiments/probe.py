@@ -252,8 +252,8 @@ def plot(r):
         axes.set_xticks(layers[:: -(-len(layers) // 13)])
     _draw_lines(right, r, "guesses", r["places"])
     ends = r["places"][[0, -1]]
-    right.plot(ends, ends, color="black", linewidth=0.8, label="the place itself")
-    right.set_xlabel("place of the token (tokens)")
+    right.plot(ends, ends, color="black", linewidth=0.8, label="the position itself")
+    right.set_xlabel("position of the token (tokens)")
     right.set_ylabel("mean guess in the best layer (tokens)")
     figure.legend(loc="outside lower center", ncols=3)
     return figure

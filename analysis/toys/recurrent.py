@@ -229,7 +229,7 @@ def plot(r):
     _draw_curves(places, r, np.arange(1, TRAINED + 1), "place")
     title = f"a fixed vector has no map: what it holds of {TRAINED} symbols"
     places.set_xticks([1, *range(5, TRAINED + 1, 5)])
-    places.set(xlabel="place in the sequence", ylabel="share of sequences right", title=title)
+    places.set(xlabel="position in the sequence", ylabel="share of sequences right", title=title)
     for axis, name, pattern in zip(maps, ATTENTION, r["maps"]):
         image = _draw_map(axis, r, name, pattern)
     below.colorbar(image, ax=maps, label="attention", shrink=0.8)

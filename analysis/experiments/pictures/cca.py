@@ -102,7 +102,7 @@ register_of_pictures(
     draw=row(
         lines(
             Line("mean", "cosines of the grid, held out"),
-            Line("mean_null", "null: places in random order", "--", draw.GREY),
+            Line("mean_null", "null: positions in random order", "--", draw.GREY),
             xticks="layer_names",
             ylabel="canonical correlation, mean",
         )

@@ -147,7 +147,7 @@ def _draw_all(axes, r):
             axes.plot(x, values, "o-", color=color, linewidth=1, markersize=3)
         axes.plot([], [], "o-", color=color, label=f"{label}: {kind.sum()}")
     null = {"color": "black", "linestyle": "--", "linewidth": 1}
-    axes.plot(x, r["most_by_chance"], label="null: most, places in random orders", **null)
+    axes.plot(x, r["most_by_chance"], label="null: most, positions in random orders", **null)
     axes.set_xticks(x, [draw.wrapped(str(words), 8) for words in r["conditions"]])
     axes.set_ylabel("attention to its offset on the pictures, uniform = 1")
     axes.set_ylim(0, None)

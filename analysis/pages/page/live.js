@@ -776,7 +776,7 @@ let patched = null; // the newest answer, and the model and texts that it is of
 
 const PATCHED = {
   heads: say("head by head"),
-  stream: say("the stream before each layer, by place"),
+  stream: say("the stream before each layer, by position"),
 };
 const STACKS = {
   "": "",
