@@ -7,7 +7,6 @@ Order: the names, the points, what is kept.
 """
 
 import hashlib
-import io
 import sys
 from importlib import metadata
 from typing import NamedTuple
@@ -110,9 +109,8 @@ def stamp(key, xy):
 
 def keep(path, key, xy):
     """Write points to a file; if that is not possible, print a message and go on."""
-    content = io.BytesIO()
-    np.savez(content, xy=xy, of=np.array(stamp(key, xy)))
     try:
-        files.write(files.writable(path.parent) / path.name, content.getvalue())
+        with files.writing(files.writable(path.parent) / path.name) as file:
+            np.savez(file, xy=xy, of=np.array(stamp(key, xy)))
     except OSError as error:
         print(f"minitx: a projection is not kept: {error}", file=sys.stderr)

@@ -78,7 +78,10 @@ def _as_bytes(content):
 
 @contextmanager
 def _explained(path, size=0):
-    """An OSError inside names the file at `path`, and says what was in the way of `size` bytes."""
+    """An OSError inside names the file at `path`, and says what was in the way.
+
+    size: bytes to write, 0 where that is not known before.
+    """
     try:
         yield
     except OSError as error:
@@ -88,7 +91,8 @@ def _explained(path, size=0):
         reason = error.strerror
         if error.errno in FULL:
             free = shutil.disk_usage(path.parent).free
-            reason += f", {size:,} bytes wanted, {free:,} free"
+            reason += f", {size:,} bytes wanted" if size else ""
+            reason += f", {free:,} free"
         raise OSError(error.errno, reason, str(path)) from None
 
 

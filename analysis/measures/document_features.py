@@ -8,7 +8,6 @@ Order: the versions of a model, one vector per document, all of them, the files.
 """
 
 import hashlib
-import io
 import sys
 import threading
 import weakref
@@ -158,9 +157,8 @@ def restored(path, shape):
 
 def keep(path, features):
     """Write features to a file; if that is not possible, print a message and go on."""
-    content = io.BytesIO()
-    np.savez(content, pooled=features)
     try:
-        files.write(writable(path.parent) / path.name, content.getvalue())
+        with files.writing(writable(path.parent) / path.name) as file:
+            np.savez(file, pooled=features)
     except OSError as error:
         print(f"minitx: features are not kept: {error}", file=sys.stderr)
