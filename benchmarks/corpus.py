@@ -31,12 +31,9 @@ rise from one N to the next, growth tells how a peak varies from run to run, and
 
 
 def names():
-    """The experiments with the option --documents."""
-    return [
-        name
-        for name, experiment in registry.EXPERIMENTS.items()
-        if "documents" in (option.name for option in experiment.options)
-    ]
+    """The experiments with the options --documents and --tokens."""
+    options = {name: {x.name for x in each.options} for name, each in registry.EXPERIMENTS.items()}
+    return [name for name, own in options.items() if own >= {"documents", "tokens"}]
 
 
 def readers(n):
