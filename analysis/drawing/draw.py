@@ -56,6 +56,7 @@ PANEL = 0.15  # of a figure, at least, is the width and height of a panel that i
 PHRASE = re.compile("(?<=[ぁ-ん、。 ])(?=[^ぁ-ん、。])")  # where a line of Japanese may end
 SIZE = re.compile(r'width="[\d.]+pt" height="[\d.]+pt" viewBox="0 0 ([\d.]+) ([\d.]+)"')
 CALL = re.compile(r"(\w+)\((\w+=[\w=., ]*)\)")
+GIVEN = {"half_life": "half-life", "low": "least", "n": "width"}  # parameters, for readers
 NAMED = re.compile(r'\bid="|href="#|url\(#')
 TOLD = 6  # panels of a figure, at most, that its description names
 EXACT = re.compile(r' (?:d|x|y)="[^"]*"')  # where a coordinate has more digits than an eye sees
@@ -413,13 +414,17 @@ def label(piece):
 
 
 def spelled(text):
-    """Text in which what stands in brackets is words, as of a mask that a figure names.
+    """Text in which a mask's parameters are words.
 
     >>> spelled("off, exponential(half_life=8, low=0)")
-    'off, exponential (half life 8, low 0)'
+    'off, exponential (half-life 8, least 0)'
     """
-    words = str.maketrans("_=", "  ")
-    return CALL.sub(lambda match: f"{match[1]} ({match[2].translate(words)})", text)
+
+    def said(match):
+        words = re.sub(r"(\w+)=", lambda name: f"{GIVEN.get(name[1], name[1])} ", match[2])
+        return f"{match[1]} ({words})"
+
+    return CALL.sub(said, text)
 
 
 def sided(text):

@@ -312,7 +312,7 @@ def _reached(null):
     return null if null.ndim == 1 else np.quantile(null, nulls.CHANCE, axis=0)
 
 
-def head_map(name, title, *, colors="Blues", darkest=1.0, times=1, rows="layers"):
+def head_map(name, title, *, darkest=1.0, times=1, rows="layers"):
     """Panel: a number for every layer and head of the result [L H], darker for more.
 
     darkest: the value that is dark, or the result that holds it. times: what numbers are written
@@ -322,7 +322,7 @@ def head_map(name, title, *, colors="Blues", darkest=1.0, times=1, rows="layers"
     def panel(axes, r):
         values = times * r[name]
         most = times * (r[darkest] if isinstance(darkest, str) else darkest)
-        axes.imshow(values, cmap=colors, vmin=0, vmax=1.4 * most, aspect="auto")
+        axes.imshow(values, cmap="Blues", vmin=0, vmax=1.4 * most, aspect="auto")
         for (layer, head), value in np.ndenumerate(values):
             text = f"{value:.0f}" if value >= 10 else f"{value:.1f}"
             axes.text(head, layer, text, ha="center", va="center", fontsize=10)

@@ -26,7 +26,7 @@ NUMBERED = 10  # rows and columns, at most, of a matrix whose cells show their n
 NAMED = 40  # heads, at most, all of which are named on an axis
 MOVED = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
 MATRICES = (  # that are drawn: of which result, how it is called, its colours
-    ("kept", "attention kept at its offset", {"cmap": "Blues_r", "vmin": 0, "vmax": 1}),
+    ("kept", "attention kept at its offset", {"cmap": "Blues", "vmin": 0, "vmax": 1}),
     ("move", "attention that moves along", MOVED),
     ("move_null", "null: random sides", MOVED),
 )
@@ -253,9 +253,8 @@ def _draw_matrix(axes, r, name, title, style):
     axes.set_facecolor("#DDDDDD")
     if max(cells.shape) <= NUMBERED:
         for i, j in np.argwhere(~is_blank):
-            is_dark = cells[i, j] < 0.6 if name == "kept" else abs(cells[i, j]) > 0.6
             text = f"{cells[i, j]:.2f}".replace("-0.00", "0.00")
-            color = "white" if is_dark else "black"
+            color = "white" if abs(cells[i, j]) > 0.6 else "black"
             axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
     return image
 
@@ -271,8 +270,8 @@ register(
     draw=plot,
     look="Each row is a head that is turned, each column a head of a deeper layer that has a "
     "direction. The left matrix shows how much of its attention the deeper head keeps at its "
-    "offset: dark blue where it reads what the turned head copied; a head that reads "
-    "positions is white everywhere (dial tells whether it does). The middle matrix shows the "
+    "offset: pale where it reads what the turned head copied; a head that reads "
+    "positions is dark blue everywhere (dial tells whether it does). The middle matrix shows the "
     "attention that moves as far as the turned head moved. Blue, -1, is the other way: the "
     "deeper head looks up its own word among the copied words, and the further to the left "
     "these were fetched, the further to the right its word stands. Red, +1, is along: it "

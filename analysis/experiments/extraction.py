@@ -290,7 +290,7 @@ def _draw_maps(figure, r, suffix=""):
     for name, axes in zip("xqk", grid):
         x = r[name + suffix][:, 1:]
         extent = (0.5, T // 2 + 0.5, len(x) - 0.5, -0.5)
-        image = axes.imshow(x, aspect="auto", extent=extent, cmap="viridis", norm=_colors(r))
+        image = axes.imshow(x, aspect="auto", extent=extent, cmap="Blues", norm=_colors(r))
         axes.set_yticks(range(0, len(x), -(-len(x) // 6)))
         axes.set_xlabel(f"frequency (cycles in {T} tokens)")
         first, last = r[f"correlation_{name}"][[0, -1]]

@@ -156,9 +156,9 @@ def _name(mask, meaning):
 
 
 def _named(name, is_best):
-    """The name of a condition in the current language, in which meanings keep their names."""
+    """The name of a condition for readers, in the current language."""
     mask, as_, meaning = name.partition(" as ")
-    named = filled("{mask} as {meaning}", mask=mask, meaning=meaning) if as_ else label(name)
+    named = f"{draw.spelled(mask)}: {label(masks.meaning(meaning).label)}" if as_ else label(name)
     return filled("best found: {mask}", mask=named) if is_best else named
 
 
@@ -383,9 +383,9 @@ def can_stand_in(r):
 
 def _meanings(r):
     """The mask, attention without it, and attention under each of its meanings, by threes."""
-    names = [label("mask"), label("no mask"), *r["meanings"]]
-    formulas = [draw.spelled(str(r["shown"])), "softmax(s)"]
-    formulas += [label(masks.MEANINGS[name].says) for name in r["meanings"]]
+    of_masks = [masks.meaning(str(name)) for name in r["meanings"]]
+    names = [label("mask"), label("no mask"), *(label(each.label) for each in of_masks)]
+    formulas = [draw.spelled(str(r["shown"])), "softmax(s)", *(label(x.says) for x in of_masks)]
     maps = [*zip(names, formulas, [r["mask"], r["unmasked"], *r["effective"]])]
     paints = [partial(_maps, maps=maps[i : i + ABREAST]) for i in range(0, len(maps), ABREAST)]
     return [Part(paint, height=4.8) for paint in paints]
@@ -397,7 +397,7 @@ def _maps(figure, r, maps):
     for axes, (name, formula, values) in zip(grid.flat, maps):
         image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
         draw.border(axes, r.get("second"), "xy")
-        draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))  # meanings: names
+        draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))
     for axes in grid.flat[len(maps) :]:
         axes.axis("off")
     _label_tokens(grid, r["pieces"])
@@ -428,7 +428,7 @@ def _bars(axes, r):
     axes.axvline(r["loss_null"], **null)
     null = {"color": draw.GREY, "linestyle": "--", "label": "null: the same positions, no mask"}
     axes.axvline(r["loss_off"], **null)
-    axes.set_yticks(y, [draw.spelled(_named(name, name == r["best"])) for name in names.tolist()])
+    axes.set_yticks(y, [_named(name, name == r["best"]) for name in names.tolist()])
     axes.set_xlabel(
         "mean loss (nats per token; whiskers: 95% intervals over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"

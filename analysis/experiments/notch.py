@@ -70,7 +70,7 @@ def _draw_kept(axes, r, way):
     places = np.argwhere(r["directed"])
     kept = r[f"kept_{way}"].swapaxes(1, 2)[r["directed"]]  # [heads K]
     shown = kept if len(kept) else np.zeros((1, len(r["bands"])))
-    image = axes.imshow(shown, cmap="viridis", vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     step = -(-len(places) // NAMED) or 1
     named = [_name(r, *place) for place in places[::step]]
     axes.set_yticks(range(0, len(places), step), named)
@@ -78,7 +78,7 @@ def _draw_kept(axes, r, way):
     axes.set(xlabel="periods (tokens)", title=TITLES[way] if len(kept) else "no direction")
     if len(places) <= NAMED:
         for i, j in np.ndindex(kept.shape):
-            color = "black" if kept[i, j] > 0.6 else "white"
+            color = "white" if kept[i, j] > 0.6 else "black"
             text = f"{kept[i, j]:.2f}"
             axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
     return image
@@ -116,9 +116,9 @@ register(
     notch,
     look="Each row is a head with a direction, each column a band of periods. The panels show "
     "how much of the attention to its offset a head keeps when the band is removed from the "
-    "positions of its layer's queries and keys (dark: the head needs the band), when the same "
-    "energy is removed from all frequencies, and when only that band is left (bright: it is "
-    "sufficient). A head that is bright even without all waves does not read positions in its "
+    "positions of its layer's queries and keys (pale: the head needs the band), when the same "
+    "energy is removed from all frequencies, and when only that band is left (dark: it is "
+    "sufficient). A head that is dark even without all waves does not read positions in its "
     "layer. Among the others, a head that keeps its attention without any single band, and "
     "little with one band alone, reads waves of many periods at once.",
     published="The paper shows waves with a period near ten tokens and leaves open whether they "

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from ..contract import Asks, Enough, Of, options, register, rules
-from ..drawing import Rows, When, draw
+from ..drawing import Part, Rows, When, draw, figures
 from ..machine.language import filled
 from ..maths import masks, stats
 from ..measures import document_features, inputs, losses, mask_tap, position_probe, residual_stream
@@ -36,6 +36,7 @@ COLORS = {
     RANDOM: draw.SKY,
     RANDOM_OFF: draw.ORANGE,
 }
+FIRST = ON, OFF, RANDOM  # with the best mask, the conditions of the first figure
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
 ROOM = 1 << 26  # bytes for the sums of the conditions that are read in one pass
@@ -237,33 +238,32 @@ def layer(r):
     return f"{r['r2'][0].argmax()} of {r['r2'].shape[1] - 1}"
 
 
-def plot(r):
+def _draw(figure, r, are_first):
     """R² and error by layer; the mean guess at every place, in each condition's best layer."""
-    figure = draw.figure(12.5, 5.4)
     left, middle, right = figure.subplots(1, 3)
     layers = np.arange(r["r2"].shape[1])
-    _draw_r2(left, r, layers)
-    _draw_lines(middle, r, "error", layers, marker="o")
+    shown = np.flatnonzero(np.isin(r["conditions"], [*FIRST, r["best_mask"]]) == are_first)
+    _draw_r2(left, r, layers, shown)
+    _draw_lines(middle, r, "error", layers, shown, marker="o")
     line = {"color": "black", "linestyle": "-.", "linewidth": 1}
     middle.axhline(r["error_on_null"], label="null: always the middle", **line)
     middle.set(ylabel="mean absolute error (tokens)", ylim=(0, None))
     for axes in (left, middle):
         axes.set_xlabel("layer (0: the embeddings)")
         axes.set_xticks(layers[:: -(-len(layers) // 13)])
-    _draw_lines(right, r, "guesses", r["places"])
+    _draw_lines(right, r, "guesses", r["places"], shown)
     ends = r["places"][[0, -1]]
     right.plot(ends, ends, color="black", linewidth=0.8, label="the position itself")
     right.set_xlabel("position of the token (tokens)")
     right.set_ylabel("mean guess in the best layer (tokens)")
     figure.legend(loc="outside lower center", ncols=3)
-    return figure
 
 
-def _draw_lines(axes, r, name, x, marker=None):
-    """A line over x for each condition; returns them."""
+def _draw_lines(axes, r, name, x, shown, marker=None):
+    """A line over x for each condition that is shown, by number; returns them."""
     colors = COLORS | {r["best_mask"].item(): draw.GREEN}
     lines = []
-    for condition, y in zip(r["conditions"], r[name]):
+    for condition, y in zip(r["conditions"][shown], r[name][shown]):
         style = ":" if "random" in condition else "-"
         of_many = {"color": draw.GREY, "linewidth": 0.8, "zorder": 1}
         look = {"color": colors[condition]} if condition in colors else of_many
@@ -271,10 +271,11 @@ def _draw_lines(axes, r, name, x, marker=None):
     return lines
 
 
-def _draw_r2(axes, r, layers):
+def _draw_r2(axes, r, layers, shown):
     """R² by layer with its interval; the null as a dashed line."""
-    lines = _draw_lines(axes, r, "r2", layers, marker="o")
-    for line, name, r2, ends in zip(lines, r["conditions"], r["r2"], r["r2_interval"]):
+    lines = _draw_lines(axes, r, "r2", layers, shown, marker="o")
+    curves = (r[name][shown] for name in ("conditions", "r2", "r2_interval"))
+    for line, name, r2, ends in zip(lines, *curves):
         is_other = name in masked(r) and name != r["best_mask"]
         called = "off, other masks" if is_other else draw.spelled(name)
         is_first = called not in [other.get_label() for other in lines]
@@ -284,20 +285,20 @@ def _draw_r2(axes, r, layers):
     null = r["r2_shuffled"][0]
     axes.plot(layers, null, "--", color="black", label="null: positions shuffled, on")
     axes.set_ylabel("R² on held-out documents")
-    axes.set_ylim(min(-0.05, r["r2_interval"].min()), 1.02)
+    axes.set_ylim(min(-0.05, r["r2_interval"][shown].min()), 1.02)
 
 
 register(
     probe,
-    draw=plot,
+    draw=figures(*(Part(partial(_draw, are_first=first), 5.2) for first in (True, False))),
     look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
     "no better than always predicting the middle. Positions off should be at 0 unless the "
     "future is hidden: then the number of tokens that a token sees tells where it stands. A "
     "mask carries positions where its line is above positions off; in a masked model it can "
     "do so by the special tokens at both ends, whose pull then depends on the distance. "
     "Random weights show what needs no training. Lines at 0 lie on one another, as do lines "
-    "of the error at the line of the middle; the legend names them. Masks other than the best "
-    "one are grey.",
+    "of the error at the line of the middle; the legend names them. The second figure has the "
+    "other conditions; masks other than the best one are grey.",
     published="Models without position embeddings can learn positions from the causal mask alone "
     "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as there was "
     "no way to test it (Hirata's slides).",

@@ -195,23 +195,21 @@ def _draw_stack(axes, r):
 
 
 def _draw_travel(axes, r):
-    """The share of positions on a log scale, with the range of the random tables' shares."""
+    """The share of positions, with the range of the random tables' shares."""
     points = np.arange(len(r["read"]))
     for name, label in (("position", "position"), ("carried", "position,\ncarried by attention")):
         for part in np.flatnonzero(r["parts"] == name):
             null = r["shares_null"][r["read"], :, part]  # [points R]
             ends = null.min(axis=1), null.max(axis=1)
             axes.fill_between(points, *ends, color=PARTS[name], alpha=0.25, linewidth=0)
-            style = {"color": PARTS[name], "label": f"null: {null.shape[1]} random tables"}
-            axes.plot(points, null.mean(axis=1), "--", linewidth=0.9, **style)
-            style["label"] = label
-            axes.plot(points, r["shares"][r["read"], part], "o-", markersize=4, **style)
+            style = {"color": PARTS[name], "markersize": 4, "label": label}
+            axes.plot(points, r["shares"][r["read"], part], "o-", **style)
+            axes.plot(points, null.mean(axis=1), "--", color=PARTS[name], linewidth=0.9)
+    style = {"color": draw.GREY, "linewidth": 0.9}
+    axes.plot([], [], "--", label=f"null: {null.shape[1]} random tables", **style)
+    axes.axhline(r["share_first"] / 2, linestyle=":", label="half of layer 0's share", **style)
     axes.axhline(0, color="black", linewidth=0.7)
-    axes.set_yscale("symlog", linthresh=1e-3)
-    axes.set_ylim(top=1)
-    axes.set(
-        ylabel="share of the stream\n(log, linear below 0.001)", title="how far positions travel"
-    )
+    axes.set(ylabel="share of the stream", title="how far positions travel")
     axes.legend(**draw.BESIDE)
     _label_layers(axes, r)
 

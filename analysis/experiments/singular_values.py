@@ -180,7 +180,6 @@ register(
                 "shares",
                 "% of W_A between {n} components of positions\n(null, any {n} directions: "
                 "{share_first_null:.2%})",
-                colors="Oranges",
                 times=100,
             ),
             height=lambda r: max(2.4, 0.36 * len(r["S"]) + 1.2),

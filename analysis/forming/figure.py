@@ -85,7 +85,7 @@ def _waves(axes, r):
     edges = np.r_[edges[0], (edges[1:] + edges[:-1]) / 2, edges[-1]]
     image = r["amplitude"][:, 1:].T  # [F-1 S]
     rows = np.arange(0.5, len(image) + 1)
-    drawn = axes.pcolormesh(edges, rows, image, cmap="viridis", rasterized=False)
+    drawn = axes.pcolormesh(edges, rows, image, cmap="Blues", rasterized=False)
     axes.figure.colorbar(drawn, ax=axes, label="amplitude")
     rows = 2 * (r["amplitude"].shape[1] - 1)
     axes.set(title="Waves of the position table", ylabel=f"cycles in {rows} rows")

@@ -69,4 +69,8 @@ def translated_texts(control):
     texts["words"] = [language.translated(words) for words in control["words"]]
     if isinstance(control["options"], tuple | list):
         texts["options"] = [(value, language.label(label)) for value, label in control["options"]]
+    else:
+        meanings = control["options"]["meanings"].items()
+        said = {name: [language.label(text) for text in texts] for name, texts in meanings}
+        texts["options"] = control["options"] | {"meanings": said}
     return control | texts

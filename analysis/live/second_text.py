@@ -4,6 +4,7 @@ A text that fits is the first with one word that is another of a similar embeddi
 """
 
 import re
+from itertools import islice
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from . import patching
 
 FITS = 3  # texts that are named, at most
 NEAR = 200  # words of a similar embedding that are tried, at most
+ARTICLE = re.compile(r"\b(the|an?|his|her|my|your|our|their)\s*$", re.I)
 WORD = re.compile(r" ?[^\W\d_]{2,}")
 
 
@@ -51,8 +53,8 @@ def _apart(first, second):
 def fitting(reader, pair, place=None):
     """Texts of as many tokens with another word at a place, those of nearest embeddings first.
 
-    place: number of a token; where it is no whole word, and where it is None, the longest word
-    stands for it. [] where the tokenizer tells no places.
+    place: number of a token; where it is no whole word, and where it is None, each text has another
+    place, as `_rank` has them. [] where the tokenizer tells no places.
     """
     text, *second = joined.parts(pair)
     try:
@@ -60,22 +62,32 @@ def fitting(reader, pair, place=None):
     except ValueError:
         return []
     words = {i: span for i, span in enumerate(spans.tolist()) if _is_word(text, *span)}
-    if not words:
-        return []
-    if place not in words:
-        place = max(words, key=lambda i: words[i][1] - words[i][0])
-    begin, end = words[place]
+    ids, texts = joined.encoding(reader, pair).ids, []
+    ranked = sorted(words, key=lambda i: _rank(text, *words[i]))
+    places = [place] if place in words else ranked[:FITS]
+    for i in places:
+        changed = _changed(reader, (text, *second), ids, i, words[i])
+        texts += islice(changed, FITS if i == place else 1)
+    return texts
+
+
+def _changed(reader, texts, ids, place, span):
+    """The first of texts with other words at a place, where nothing else becomes another token."""
+    (text, *second), (begin, end) = texts, span
     blank = " " * text[begin:end].startswith(" ")
-    ids = joined.encoding(reader, pair).ids
-    texts = []
+    cased = str.capitalize if text[begin:end].strip()[0].isupper() else str.lower
     for piece in _similar(reader, ids[place]):
-        changed = type(text)(f"{text[:begin]}{blank}{piece}{text[end:]}")
+        changed = type(text)(f"{text[:begin]}{blank}{cased(piece)}{text[end:]}")
         given = joined.encoding(reader, (changed, *second) if second else changed)
         if len(given.ids) == len(ids) and (given.ids != ids).sum() == 1:
-            texts.append(changed)
-        if len(texts) == FITS:
-            break
-    return texts
+            yield changed
+
+
+def _rank(text, begin, end):
+    """Names, capitals in a sentence, come first, then words behind an article, then long ones."""
+    is_first = text[:begin].rstrip()[-1:] in ("", *'.!?:“"')
+    is_name = not is_first and text[begin:end].strip()[0].isupper()
+    return not is_name, not ARTICLE.search(text[:begin]), begin - end
 
 
 def _is_word(text, begin, end):

@@ -252,7 +252,7 @@ def _draw_map(axes, r, name, pattern):
     """Attention of each step to each source place; labels: what is written, and the source."""
     source = str(r["source"])
     written = _named(r, "written")[name]
-    image = axes.imshow(pattern, cmap="viridis", vmin=0, vmax=1)
+    image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), source)
     axes.set_yticks(range(len(written)), written)
     axes.set(xlabel="source", ylabel="written, from top to bottom")

@@ -92,6 +92,7 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
             assert not cut_off(figure)
             assert not too_small(figure)
             assert not too_pale(figure)
+            assert scales(figure) <= {"Blues", "RdBu_r"}
 
 
 # further figures with a small panel for every head, cluster, condition or basis, on the same axes
@@ -209,6 +210,12 @@ def panels(figure, least=30):
 def too_pale(figure, least=3):
     """Lines of panels that contrast less with their ground, on paper or in a dark page."""
     return [each for each in colors_of_lines(figure) if min(from_grounds(*each)) < least]
+
+
+def scales(figure):
+    """The colour scales of a figure's maps."""
+    images = [image for axes in figure.axes for image in axes.images]
+    return {image.cmap.name for image in images if image.get_array().ndim == 2}
 
 
 def cut_off(figure):

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import minitx
 from minitx import circuits
-from minitx.analysis.live import server
+from minitx.analysis.live import second_text, server
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.measures import decoder_texts, kinds
@@ -210,9 +210,18 @@ def test_tokens_of_both_texts_are_counted_and_texts_that_fit_are_told(live):
         assert [*np.flatnonzero(encode(text) != encode(TEXT))] == [2]  # the word that was another
     equal = ask(live, "lengths", other=answer["fits"][0])
     assert equal == {"lengths": [6, 6], "differ": None, "fits": []}
-    assert len(ask(live, "lengths", other="")["fits"]) == 3  # to begin with
+    rows = np.array([encode(text) for text in ask(live, "lengths", other="")["fits"]])
+    assert len({*np.nonzero(rows != encode(TEXT))[1]}) == len(rows) == 3  # to begin with
     of_pair = {"model": "tiny-bart", "text": "3 May 1912", "other": "31 May 1912"}
     assert ask(live, "lengths", **of_pair)["lengths"] == [12, 13]
+
+
+def test_names_are_exchanged_first_then_words_behind_an_article():
+    text = "When Mary and John went to the park"
+    fits = second_text.fitting(minitx.load("tiny-stories"), text)
+    others = [[a for a in other.split() if a not in text.split()] for other in fits]
+    places = [other.split().index(words[0]) for other, words in zip(fits, others, strict=True)]
+    assert places == [1, 3, 7] and [words[0].istitle() for words in others] == [True, True, False]
 
 
 def test_what_a_guess_depends_on_is_that_of_the_place(live):

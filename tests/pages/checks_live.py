@@ -160,7 +160,6 @@ def test_heads_and_layers_are_switched_by_a_click(page):
     part(page, "heads_off").click()
     answered(page, "Changed: L1H2 off")
     expect(part(page, "heads_off")).to_have_text("switch L1H2 on again")
-    page.locator("#live-grid summary").click()
     page.get_by_role("button", name="L3", exact=True).click()
     answered(page, "L1H2 off; layer 3 off")
     page.get_by_role("button", name="L1H2 off").click()
@@ -421,7 +420,6 @@ def test_a_saved_page_says_what_was_changed(page, saved, launch, kind):
     """As the live page does; of a chosen token too, where a head is off."""
     explored.click(explored.head(page, "L1H2"))
     part(page, "heads_off").click()
-    page.locator("#live-grid summary").click()
     page.get_by_role("button", name="M3", exact=True).click()
     answered(page, "Changed: L1H2 off; MLP 3 off")
     run(page, "the difference").click()

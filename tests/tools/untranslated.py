@@ -1,7 +1,7 @@
 """Texts of a figure that are English in another language: words of two Latin letters or more.
 
-Names stay in every language: of arrays, of points of the pass, of models, of masks and what their
-values mean, of methods, and tokens of a text.
+Names stay in every language: of arrays, of points of the pass, of models, of masks, of methods, and
+tokens of a text.
 """
 
 import re
@@ -24,8 +24,7 @@ STAYS = re.compile(
     r"|“.*?”"  # a token
     r"|<0x[0-9A-F]{2}>"  # a byte that is no letter by itself
     r"|head\(\d+,\d+\)"  # a head as the paper names it
-    r"|\w+ ?\([\w=., ]*\)"  # a mask with its parameters
-    r"|(?<=を )[\w-]+(?= として)"  # what its values mean
+    r"|\w+ ?\([\w=., -]*\)"  # a mask with its parameters
     r"|[A-Za-z]\w*_\w+"  # an array
     rf"|(?<![A-Za-z])(?:{'|'.join(map(re.escape, NAMES))})(?![A-Za-z])"
 )

@@ -55,7 +55,7 @@ const flow = width =>
   });
 
 const NO_MORE = say(
-  "No part writes so much towards any of 200 drawn tokens, measured by what it usually writes.",
+  "Compared with its usual output, no part writes this much towards any of 200 random tokens.",
 ); // as many as attribution.py draws
 
 function ofLargest(parts) {
@@ -83,9 +83,9 @@ function folded(picture, [itself], parts) {
   const says = make("p", {
     textContent:
       (itself
-        ? say`Of this guess only ${itself} stands out: what each head and MLP writes is within what chance gives. `
+        ? say`Of this guess only ${itself} stands out: compared with its usual output, no head and no MLP writes more than parts do towards 200 random tokens. `
         : say(
-            "No part of this guess stands out: what each of them writes is within what chance gives. ",
+            "No part of this guess stands out: compared with its usual output, none writes more than parts do towards 200 random tokens. ",
           )) +
       ofLargest(parts) +
       (isItself()

@@ -551,7 +551,7 @@ function gridOf(box) {
   return box.appendChild(
     make(
       "details",
-      {id: "live-grid"},
+      {id: "live-grid", open: true},
       {},
       make("summary", {textContent: say("choose in a grid")}),
       cells,
@@ -910,7 +910,7 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const largest = d3.greatest(cells, d => Math.abs(d.x));
   const most = best
     ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
-    : say`None is beyond chance: the largest is ${share(largest.x)}, by chance ${share(largest.chance)}.`;
+    : say`None of ${cells.length} exceeds an unrelated text by a tenth: ${label(largest)} carries most, ${share(largest.x)}, and the unrelated text up to ${share(largest.chance)}. Several may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.`;
   const box = make(
     "figure",
     {},
