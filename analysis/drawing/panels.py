@@ -26,6 +26,7 @@ WIDTH = 12.5  # inches of a figure
 TICKS = 16  # layers named below an axis, at most
 LETTERS = 90  # of names below an axis, if each were as long as the longest: more are turned
 TEXTS = "title", "xlabel", "ylabel"
+CURVES = 6  # of an order, such as layers, that have a colour in one panel, at most
 
 
 @dataclass(frozen=True)
@@ -286,25 +287,38 @@ def _draw_bars(axes, bar, places, width, names):
 def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, **labels):
     """Panel: a line for each row of the result [n K], light to dark, called by the result `names`.
 
-    null: the result [n K], or [n shuffles K] of which 99% are lower, dashed in the same colours.
-    ticks: the result that names the K entries.
+    Of more than CURVES rows the others are grey. null: the result [n K], or [n shuffles K] of which
+    99% are lower, dashed in the same colours. ticks: the result that names the K entries.
     """
 
     def panel(axes, r):
         n, K = r[name].shape
         places = np.arange(first, first + K)
-        for i, (row_name, line) in enumerate(zip(r[names], r[name])):
-            color = draw.shade(i, n)
-            axes.plot(places, line, "o-", color=color, markersize=3, label=str(row_name))
+        others = np.delete(r[name], few(n), axis=0)
+        for i, line in enumerate(others):
+            label = "_" if i else "the others"
+            axes.plot(places, line, color=draw.GREY, linewidth=0.6, label=label)
+        for i in few(n):
+            color, label = draw.shade(i, n), str(r[names][i])
+            axes.plot(places, r[name][i], "o-", color=color, markersize=3, label=label)
             if null is not None:
                 axes.plot(places, _reached(r[null][i]), "--", color=color, linewidth=0.8)
         axes.axhline(0, color="black", linewidth=0.7)
         if ticks is not None:
             axes.set_xticks(places, r[ticks], rotation=30, ha="right")
         _label(axes, r, labels)
-        axes.legend(**legend, ncols=1 + n // TICKS)
+        axes.legend(**legend)
 
     return panel
+
+
+def few(n, most=CURVES):
+    """Numbers of at most so many of n in an order, the first and the last among them.
+
+    >>> few(13).tolist()
+    [0, 2, 5, 7, 10, 12]
+    """
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
 def _reached(null):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Enough, Of, options, register
-from ..drawing import Part, draw, figures
+from ..drawing import Part, draw, few, figures
 from ..maths import factors
 from ..maths import waves as maths
 from ..measures import document_features, inputs
@@ -208,7 +208,7 @@ def _draw_all_layers(figure, r):
 
 def _draw_all_series(figure, r):
     """The best component of the first, a middle and the last layer."""
-    layers = np.unique(np.linspace(0, len(r["shares"]) - 1, SHOWN).round().astype(int))
+    layers = few(len(r["shares"]), SHOWN)
     panels = figure.subplots(len(layers), 1, sharex=True, squeeze=False)[:, 0]
     for axes, layer in zip(panels, layers):
         _draw_series(axes, r, layer)

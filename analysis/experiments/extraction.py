@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ..contract import Asks, Every, Of, Without, options, register
-from ..drawing import Part, Rows, When, draw, figures, line_sample, row
+from ..drawing import Part, Rows, When, draw, few, figures, line_sample, row
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
 from ..running.stream import UNSAVED
@@ -272,8 +272,7 @@ def _mark_cut(axes, f, curves, top):
 
 def _shown(curves):
     """The layers that have a line of their own, at most SHOWN of [L ...]."""
-    L = len(curves)
-    return curves[np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int))]
+    return curves[few(len(curves), SHOWN)]
 
 
 def _draw_layers(axes, f, curves):

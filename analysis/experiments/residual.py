@@ -9,7 +9,7 @@ random tables, F frequencies.
 import numpy as np
 
 from ..contract import Asks, Of, options, register
-from ..drawing import draw, figures, row, stream_layers
+from ..drawing import draw, few, figures, row, stream_layers
 from ..machine.language import filled
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
@@ -26,7 +26,6 @@ PARTS = {
     "mlp": draw.PURPLE,
     "bias": draw.GREY,
 }
-SHOWN = 7  # points of the stream in a panel with a line for each
 
 
 def residual(
@@ -221,9 +220,9 @@ def _label_layers(axes, r):
 
 
 def _lines(r):
-    """(point, label, colour) of at most SHOWN points, the first and the last among them."""
+    """(point, label, colour) of few points, the first and the last among them."""
     n = len(r["read"])
-    for i in np.unique(np.linspace(0, n - 1, min(n, SHOWN)).round().astype(int)):
+    for i in few(n):
         label = "output" if i == n - 1 else f"read by layer {i}"
         yield r["read"][i], label, draw.shade(i, n)
 

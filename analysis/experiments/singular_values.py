@@ -8,7 +8,7 @@ d width of a head, r singular values, n principal components.
 import numpy as np
 
 from ..contract import Asks, Below, Led, Of, options, register
-from ..drawing import Part, draw, figures, head_map, row
+from ..drawing import Part, draw, few, figures, head_map, row
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED
@@ -91,8 +91,7 @@ def above(r):
 
 def _draw_singular_values(figure, r):
     """Up to SHOWN layers side by side."""
-    L = len(r["S"])
-    layers = np.unique(np.linspace(0, L - 1, SHOWN).round().astype(int))
+    layers = few(len(r["S"]), SHOWN)
     panels = figure.subplots(1, len(layers), sharey=True, squeeze=False)[0]
     for axes, layer in zip(panels, layers):
         _draw_layer(axes, r, layer)

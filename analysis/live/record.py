@@ -71,6 +71,6 @@ def translated_texts(control):
         texts["options"] = [(value, language.label(label)) for value, label in control["options"]]
     else:
         meanings = control["options"]["meanings"].items()
-        said = {name: [language.label(text) for text in texts] for name, texts in meanings}
+        said = {name: [*map(language.label, lines)] for name, lines in meanings}
         texts["options"] = control["options"] | {"meanings": said}
     return control | texts

@@ -12,7 +12,7 @@ from matplotlib.text import Annotation, Text
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
-from minitx.analysis.drawing import draw
+from minitx.analysis.drawing import curves, draw
 from minitx.analysis.experiments import profiles
 from minitx.analysis.maths import spectra
 from minitx.analysis.measures import inputs, perplexities
@@ -271,6 +271,17 @@ def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
 
 
 # perplexities
+
+
+@pytest.mark.parametrize("n, named", [(6, "012345"), (12, ["0", "2", "4", "7", "9", "11"])])
+def test_of_many_curves_six_have_a_colour_and_a_name(n, named):
+    r = {"x": np.arange(3.0 * n).reshape(n, 3), "names": np.arange(n)}
+    axes = draw.figure(4, 3).subplots()
+    curves("x", names="names")(axes, r)
+    lines = {line.get_label(): line for line in axes.lines if len(line.get_ydata()) == 3}
+    assert [*lines][-6:] == [*named] and len(axes.lines) == n + 1  # and the line at 0
+    assert len({lines[name].get_color() for name in named} - {draw.GREY}) == 6
+    assert ("the others" in lines) == (n > 6)
 
 
 def test_all_six_perplexities_are_drawn(bert):
