@@ -1,5 +1,7 @@
 """Pages on a projector, with ?projector in the address: make test-page."""
 
+import re
+
 import pytest
 from explored import ready, settle
 from playwright.sync_api import expect
@@ -32,7 +34,7 @@ def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):
     page.keyboard.press("PageDown")
     settle(page)
     assert page.evaluate(SEEN) == ["matrix"]
-    assert "view=matrix" in page.url
+    expect(page).to_have_url(re.compile("view=matrix"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     letters = page.locator("#matrix svg").last.locator("text").first
     assert letters.evaluate("x => x.getBoundingClientRect().height") > 16

@@ -551,7 +551,7 @@ function gridOf(box) {
   return box.appendChild(
     make(
       "details",
-      {id: "live-grid", open: true},
+      {id: "live-grid", open: matchMedia("(min-width: 46rem)").matches},
       {},
       make("summary", {textContent: say("choose in a grid")}),
       cells,
@@ -887,7 +887,10 @@ function writePatched() {
   by("patch-says").textContent =
     say`Asked: the logit of “${own}” less that of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
     say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100% carries all of ` +
-    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
+    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
+    say(
+      " Where nothing is framed, several parts may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.",
+    );
   by("patch-maps").replaceChildren(
     ...Object.entries(parts).flatMap(([part, maps]) =>
       Object.entries(maps).flatMap(([name, values]) =>
@@ -910,7 +913,7 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const largest = d3.greatest(cells, d => Math.abs(d.x));
   const most = best
     ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
-    : say`None of ${cells.length} exceeds an unrelated text by a tenth: ${label(largest)} carries most, ${share(largest.x)}, and the unrelated text up to ${share(largest.chance)}. Several may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.`;
+    : say`None of ${cells.length} exceeds an unrelated text by a tenth: ${label(largest)} carries most, ${share(largest.x)}, and the unrelated text up to ${share(largest.chance)}.`;
   const box = make(
     "figure",
     {},
