@@ -311,6 +311,16 @@ def asked(r):
     return "agree_directed" if "agree_directed" in r else "agree"
 
 
+def possible(r):
+    """The share of them that peak where they attend, and the most that it may be.
+
+    Where heads with a direction are too alike to tell, and positions make their peaks, any share.
+    """
+    share = float(r[asked(r)])
+    is_told = asked(r) == "agree_directed" or not by_positions(r)
+    return share, share if is_told else 1.0
+
+
 def n_asked(r):
     """How many these heads are."""
     return r["n_directed"] if asked(r) == "agree_directed" else r["directed"].size
@@ -600,7 +610,7 @@ register(
         value=[counted(), " of {n_asked}", COUNTED],
         chance=["up to ", counted("_null"), When("n_positions >= 0", ", and {n_positions_null}")],
         rule=Led(
-            Of(lambda r: r[asked(r)], lambda r: r[f"{asked(r)}_null"]),
+            Of(lambda r: r[asked(r)], lambda r: r[f"{asked(r)}_null"], interval=possible),
             Of(by_positions, by_positions_null, out_of="n_directed", enough=MOST),
         ),
         without=Without("n_directed", "0 heads with a direction", "0 heads"),

@@ -2,6 +2,7 @@
 
 import json
 
+import directed
 import numpy as np
 import pytest
 from analysis_models import gpt2
@@ -518,6 +519,23 @@ def test_what_chance_cannot_be_told_apart_from_is_left_out(bundled, partial):
     assert "on the side with most attention by more than chance cannot be told" in says(left)
     assert registry.get("lags").answer(left).measure.startswith("heads whose scores peak")
     assert "agree_directed" in run("lags", bundled, documents=2)
+
+
+@pytest.mark.parametrize(
+    "found", [((-1,), "undecided"), ((-1, 2, -3, 1), "yes")], ids=["one", "four"]
+)
+def test_heads_too_few_for_shuffles_do_not_make_a_no_of_what_positions_make(found):
+    offsets, wanted = found
+    model = directed.by_positions(offsets, 0.5)
+    answer = registry.get("lags").answer(run("lags", model, tokens=64, documents=2))
+    assert answer.verdict == wanted
+    assert answer.value.endswith(f"{len(offsets)} of {len(offsets)}")
+
+
+def test_heads_that_words_direct_still_get_a_no():
+    model = directed.by_words("words")
+    answer = registry.get("lags").answer(run("lags", model, tokens=64, documents=4))
+    assert (answer.verdict, answer.value.partition(", ")[2]) == ("no", "and 0 of 3")
 
 
 # lags

@@ -41,6 +41,21 @@ VERDICTS = {  # experiment -> its options
     "dial": {"losses": 0},
     "sources": {},
     "kernel": {},
+    "profiles": {},
+    "lags": {},
+    "rotation": {},
+    "extraction": {},
+    "components": {},
+    "bases": {},
+    "residual": {},
+    "chain": {},
+    "positions": {},
+    "singular-values": {},
+    "queries-keys": {},
+    "probe": {},
+    "norms": {},
+    "mixing": {},
+    "slices": {},
 }
 N_HEADS = 1, 2, 4
 N_PAIRS = 24
@@ -62,7 +77,9 @@ def answer(name, model, **options):
 
 def on_documents(name, model, tokens):
     """The verdict on documents of so many tokens."""
-    options = {"tokens": tokens, "documents": LENGTHS[tokens]} | VERDICTS[name]
+    own = {option.name for option in registry.get(name).options}
+    asked = {"tokens": tokens, "documents": LENGTHS[tokens]}
+    options = {key: n for key, n in asked.items() if key in own} | VERDICTS[name]
     return answer(name, model, **options)
 
 
