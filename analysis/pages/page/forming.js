@@ -180,10 +180,11 @@ function drawImage(i) {
       svg.append(
         make("rect", {
           x: x(edges[k]),
-          width: Math.max(x(edges[k + 1]) - x(edges[k]), 0.1) + 0.3,
+          width: Math.max(x(edges[k + 1]) - x(edges[k]), 0.1),
           y: y((f + 1) / n),
-          height: y(0) - y(1 / n) + 0.3,
-          fill: `hsl(${250 - (190 * value) / most} 70% ${14 + (60 * value) / most}%)`,
+          height: y(0) - y(1 / n),
+          style: "fill: var(--query); shape-rendering: crispEdges",
+          "fill-opacity": (value / most).toFixed(3),
         }),
       ),
     ),
