@@ -95,7 +95,7 @@ class Config(show.Shown):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """How a token's place enters, by the names of positions.py; (): not at all."""
+        """How a token's position enters, by the names of positions.py; (): not at all."""
         table = "sinusoidal" if self.sinusoids else "learned"
         kinds = {table: self.n_pos, "rotary": self.rotary, "buckets": self.n_buckets}
         kinds |= {"alibi": self.alibi, "disentangled": self.n_distances}

@@ -147,7 +147,7 @@ def log_distance(distance, half, largest):
 
 
 def place_terms(q, k, w, place, cfg, hook):  # [B H T d] twice -> [B H T S]
-    """Content with place and place with content, as terms of the scores (He et al. 2021, 3.1).
+    """Content with position and position with content: terms of scores (He et al. 2021, 3.1).
 
     A query is compared with the key of its distance to each key, a key with the query of its
     distance to each query.

@@ -30,7 +30,7 @@ class Head(NamedTuple):
 
 
 HEADS = {
-    "masked": Head("B T V", "the word at each place, itself hidden"),
+    "masked": Head("B T V", "the word at each position, itself hidden"),
     "causal": Head("B T V", "the word after each token"),
     "sequence": Head("B C", "the class of the text", "ForSequenceClassification"),
     "token": Head("B T C", "the class of each token", "ForTokenClassification"),

@@ -1,6 +1,6 @@
 """Pictures -> rows of numbers, one a token: what stands for token ids in a model of pictures.
 
-A picture is a sentence of patches. Its first tokens, class and distillation, stand for no place.
+A picture is a sentence of patches. Its first tokens, class and distillation, stand for no position.
 The row of a token has V numbers: a 1 for one of the special tokens, or a 1 for a patch, then the
 patch's pixels, channel by channel, row by row. So one product with W_E, whose rows are the special
 tokens' vectors, the patches' bias and the convolution's kernel, embeds them all.

@@ -36,9 +36,9 @@ BY_DISTANCE = {"buckets", "alibi"}
 NEEDS = {
     "a position table": lambda model, given: model.weights.W_pos is not None,
     "a bias by distance": lambda model, given: bool({*model.config.mechanisms} & BY_DISTANCE),
-    "terms of content and place": lambda model, given: bool(model.config.pos_terms),
-    "a term of content with place": lambda model, given: "c2p" in model.config.pos_terms,
-    "a term of place with content": lambda model, given: "p2c" in model.config.pos_terms,
+    "terms of content and position": lambda model, given: bool(model.config.pos_terms),
+    "a term of content with position": lambda model, given: "c2p" in model.config.pos_terms,
+    "a term of position with content": lambda model, given: "p2c" in model.config.pos_terms,
     "rotary positions": lambda model, given: bool(model.config.rotary),
     "norms of queries and keys": lambda model, given: model.config.qk_norm,
     "norms of all queries and keys": lambda model, given: model.config.qk_norm_all,
@@ -56,8 +56,8 @@ NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an e
 BIASED, ROTARY = ("a bias by distance",), ("rotary positions",)
 QK_NORM, WITH_MEAN = ("norms of queries and keys",), ("norms with a mean",)
 IN_TURN = ("a stream between attention and MLP",)
-TERMS = ("terms of content and place",)
-C2P, P2C = ("a term of content with place",), ("a term of place with content",)
+TERMS = ("terms of content and position",)
+C2P, P2C = ("a term of content with position",), ("a term of position with content",)
 ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written",)
 
 
@@ -99,9 +99,9 @@ POINTS = {
     "k": Point("B G T d", "keys; several heads may share theirs"),
     "v": Point("B G T d", "values, shared as keys are"),
     "k_pos": Point("1 H R d", "keys of distances", needs=C2P),
-    "c2p": Point("B H T S", "content with place: scaled q.k_pos of their distance", needs=C2P),
+    "c2p": Point("B H T S", "content with position: scaled q.k_pos of their distance", needs=C2P),
     "q_pos": Point("1 H R d", "queries of distances", needs=P2C),
-    "p2c": Point("B H T S", "place with content: scaled q_pos.k of their distance", needs=P2C),
+    "p2c": Point("B H T S", "position with content: scaled q_pos.k of their distance", needs=P2C),
     "c2c": Point("B H T S", "content with content: scaled q.k, one term of scores", needs=TERMS),
     "scores": Point("B H T S", "scaled q.k, capped in Gemma 2; -inf where a key is hidden"),
     "pattern": Point("B H T S", "softmax of scores: the attention"),

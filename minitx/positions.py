@@ -1,4 +1,4 @@
-"""How a token's place enters the model: one of six ways, or none (`Config.mechanisms`).
+"""How a token's position enters the model: one of six ways, or none (`Config.mechanisms`).
 
 | mechanism | what it does | here | point |
 |---|---|---|---|
@@ -24,7 +24,7 @@ from .masks import attention_bias
 
 
 class Place(NamedTuple):
-    """How attention knows the places of tokens, and what a query may see."""
+    """How attention knows the positions of tokens, and what a query may see."""
 
     angle: np.ndarray | None  # [B T r]: by which queries and keys are turned
     scale: float  # factor on what is turned

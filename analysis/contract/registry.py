@@ -255,7 +255,7 @@ def register_of_pictures(run, **described):
 
 
 def of_model(experiment, model):
-    """The Experiment that runs on a model: another one on pictures, where places form a grid.
+    """The Experiment that runs on a model: another one on pictures, where positions form a grid.
 
     Raises NotApplicable for an experiment that reads texts alone.
     """

@@ -1,6 +1,6 @@
-"""Attention and scores under the five conditions where places enter the scores (rotary, a bias).
+"""Attention and scores under the five conditions where positions enter the scores (rotary, a bias).
 
-Words are averaged out: query and key of every layer are their means over words, before a place
+Words are averaged out: query and key of every layer are their means over words, before a position
 turns them. Positions are off: nothing is turned, and no bias added. L layers, H heads, G heads of
 keys, T tokens, R lags, n heads drawn, J columns drawn of each.
 """

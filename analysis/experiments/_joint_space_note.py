@@ -77,19 +77,9 @@ NUMBERS = """
     note_correlation_[narrow|wide]: correlation of products and cosine distances, its size, with the
         note's own a from the [narrowest|widest] range, mean of all heads
         null: queries of each head rotated at random: arithmetic alone
-    note_gathered_[narrow|wide]: spread of the queries in distances between the means of queries and
-        keys, a from the [narrowest range|widest range: near 0 all are at one place]
-        no null: it is compared with that of the [widest|narrowest] range
-    note_effect_of_c: largest change of the note's correlation by any c
-        no null: cosine distances do not change by c but for rounding
     note_plane_correlation: correlation of products and distances in the plane, with the c for which
         it is lowest, mean of all heads
         null: queries rotated at random, with a c of their own
-    note_plane_near: mean 1/rank of the strongest key in the plane with that c, all heads
-        null: mean 1/rank of any key
-    note_plane_near_before: mean 1/rank of the strongest key in the plane with c = 1
-        no null: with that c it has one
-    fact note_plane_c_mean: geometric mean of that c over all heads
 """
 SAYS = (  # what the note's search shows
     "With the note's own a, one number for all components, the correlation of products and cosine "

@@ -1,7 +1,7 @@
 """What one model makes of its places: numbers, each with what chance gives, most with an interval.
 
-Where its sharpest head looks, how far all heads look and what the loss is without places
-(measures/place_effects.py), how much of a token's place the stream holds, and the loss in longer
+Where its sharpest head looks, how far all heads look and what the loss is without positions
+(measures/place_effects.py), how much of a token's position the stream holds, and the loss in longer
 inputs; which heads follow keys that are moved, and which depend on one band of waves. N documents,
 T tokens, L layers, K lengths. Order: a row, then each number.
 """

@@ -17,7 +17,7 @@ def condition(eps, seed=None):
 
 
 def factors(T, eps, seed=None):
-    """1 + eps t for every place t [T]; with a seed in random order."""
+    """1 + eps t for every position t [T]; with a seed in random order."""
     t = np.arange(T)
     if seed is not None:
         t = np.random.default_rng((seed, T)).permutation(t)

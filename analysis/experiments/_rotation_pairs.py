@@ -1,9 +1,9 @@
-"""The angles between queries and keys where a place turns both: of each pair of features its own.
+"""The angles between queries and keys where a position turns both, by pairs of features.
 
 Pair number p turns by omega radians from token to token. Its part of the score of the mean query
 and the mean key at key offset o is |c| cos(omega o - theta): it fits best where the turn makes up
 for the angle theta. No basis is chosen, so nothing is arbitrary, and the sum over the pairs is the
-kernel of the head. Places reach the angles nowhere: means are over words and places.
+kernel of the head. Positions reach the angles nowhere: means are over words and positions.
 
 L layers, H heads, r pairs, R key offsets (positive: to the right), n heads drawn.
 

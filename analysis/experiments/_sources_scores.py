@@ -1,10 +1,10 @@
-"""Scores split by whether words change them, where places enter the scores (rotary, a bias).
+"""Scores split by whether words change them, where positions enter the scores (rotary, a bias).
 
-A query is its mean over words, the same everywhere before a place turns it, and what its word adds.
-`position` is the mean query or key as its place turns it, and with it the bias by distance; `word`
-is the rest. So position × position is the kernel of a head, exactly what no word changes. Queries
-have the mean of one half of the documents, keys of the other. In DeBERTa a query that is compared
-with a distance is split in the same way: the mean one belongs to position × position.
+A query is its mean over words, the same everywhere before a position turns it, and what its word
+adds. `position` is the mean query or key as its place turns it, and with it the bias by distance;
+`word` is the rest. So position × position is the kernel of a head, exactly what no word changes.
+Queries have the mean of one half of the documents, keys of the other. In DeBERTa a query that is
+compared with a distance is split in the same way: the mean one belongs to position × position.
 
 L layers, H heads, G heads of keys, T tokens, d width of a head, R lags, W bands, r pairs.
 
@@ -24,7 +24,7 @@ POSITION, WORD = (split.SOURCES.index(name) for name in ("position", "word"))
 
 
 class Means:
-    """Mean queries [L H d] and keys [L G d] over words and places, of two halves of documents."""
+    """Mean queries [L H d] and keys [L G d] over words and positions, of halves of documents."""
 
     def __init__(self, model, documents, run):
         by_place = mean_kernel.means(model, documents, run)
@@ -52,14 +52,14 @@ class Means:
         return split.Split(q * model.config.attn_scale(layer), k, scores, added)
 
     def _by_source(self, x, mean, places, layer):
-        """Queries or keys [H T d] by source, each as places turn it: [C H T d]."""
+        """Queries or keys [H T d] by source, each as positions turn it: [C H T d]."""
         result = np.zeros((len(split.SOURCES), *x.shape), x.dtype)
         result[POSITION] = self._turn(np.broadcast_to(mean[:, None], x.shape), places, layer)
         result[WORD] = self._turn(x, places, layer) - result[POSITION]
         return result
 
     def _turn(self, x, places, layer):
-        """x [H T d] as these places turn it in a layer."""
+        """x [H T d] as these positions turn it in a layer."""
         rotary = self.model.config.rotary
         if not rotary or rotary[layer] is None:
             return x
@@ -83,7 +83,7 @@ def _terms(model, layer, q, k, distance):
 
 
 class Positions:
-    """Position × position of one layer on T places, from mean queries and keys."""
+    """Position × position of one layer on T positions, from mean queries and keys."""
 
     def __init__(self, model, layer, pairs, T):
         self.model, self.layer, self.pairs, self.T = model, layer, pairs, T
@@ -92,7 +92,7 @@ class Positions:
             self.embed = distances.table(model.config, model.weights)
 
     def scores(self, order=None):
-        """Scores [H T T], the queries' places in this order or their own."""
+        """Scores [H T T], the queries' positions in this order or their own."""
         places = np.arange(self.T)
         order = places if order is None else order
         total = 0

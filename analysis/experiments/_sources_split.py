@@ -4,8 +4,8 @@ With the scale of every norm held at its value, the input of an attention layer 
 written to the stream (maths/residual.py), and so are its queries and keys:
 
 - `position`: in layer 0 the position table's own part, exactly. In later layers the mean at a
-  place over documents, from whatever part wrote it: for queries over one half of them, for keys
-  over the other, so that no text is on both sides. What all places have in common is not counted
+  position over documents, from whatever part wrote it: for queries over one half of them, for keys
+  over the other, so that no text is on both sides. What all positions have in common is not counted
   as position and is left to the other sources.
 - `word`: the word embedding's own part.
 - `layers`: what attention and MLPs wrote, minus its `position` part.
@@ -14,7 +14,7 @@ written to the stream (maths/residual.py), and so are its queries and keys:
 
 C sources, L layers, H heads, T tokens, D width, d width of a head.
 
-Order: places, the sources along a forward pass, those of positions alone.
+Order: positions, the sources along a forward pass, those of positions alone.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class Split(NamedTuple):
 
 
 def places(model, documents, run):
-    """Places over the documents with even and with odd numbers; 2 or more are needed.
+    """Positions over the documents with even and with odd numbers; 2 or more are needed.
 
     For layer 0 it is the position table's part, for later layers the whole input.
     """
@@ -71,7 +71,7 @@ def places(model, documents, run):
 
 
 def _centred(means):
-    """Places from means [2 L T D]."""
+    """Positions from means [2 L T D]."""
     common = means.mean(axis=(0, 2))
     return Places(means - common[:, None], common)
 

@@ -43,7 +43,7 @@ def alignment(
     pairs: in place of a text, a file of pairs (JSON Lines with source, target and links), or dates
     documents: sources to read (0: as many as there are, at most 100)
     tokens: only the first of each source, this many (0: the model's longest input)
-    shuffles: permutations of the source's places, for the null
+    shuffles: permutations of the source's positions, for the null
     """
     if model.config.task_head != "causal":
         head = model.config.task_head
@@ -120,7 +120,7 @@ def _cross(model, said):
 
 
 def _counted(name, strongest, wanted, orders):
-    """Steps at which the strongest place [L H+1 T] is wanted, also with the places permuted.
+    """Steps at which the strongest position [L H+1 T] is wanted, also with the positions permuted.
 
     "read" counts the step that reads the token in place of the one that says it.
     """
@@ -180,7 +180,7 @@ def _shown(result):
 
 
 def most_diagonal(r):
-    """The head in which step and place go together most, and the null there."""
+    """The head in which step and position go together most, and the null there."""
     i = r["diagonal"].argmax()
     return r["heads"][i], r["diagonal_null"].flat[i]
 
@@ -190,7 +190,7 @@ def _says_where(name):
     return When(
         f"{name}_steps",
         f"{{{name}_best_head}} looks most at a source token that is {MEASURES[name]} at "
-        f"{{{name}_best:.0%}} of {{{name}_steps}} steps (with the source's places permuted, the "
+        f"{{{name}_best:.0%}} of {{{name}_steps}} steps (with the source's positions permuted, the "
         f"best head of all: {{{name}_best_null:.0%}}); at the step that reads the token it is "
         f"{{{name}_best_read:.0%}}. The mean over the heads of each layer in turn does so at "
         f"{{{name}_mean:.0%}}. ",
@@ -201,12 +201,12 @@ NOTHING = "No token that is said stands in its source, so nothing can be copied.
 
 
 def _asks(name, without):
-    """Whether a head looks there at half of the steps, and more often than with places permuted."""
+    """Whether a head looks there at half of the steps, more often than with permuted positions."""
     what = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
     return Asks(
         When(f"{name}_steps", what, "steps whose token occurs in the source"),
         value=f"{{{name}_best:.0%}}",
-        chance=f"{{{name}_best_null:.0%}} with places permuted",
+        chance=f"{{{name}_best_null:.0%}} with positions permuted",
         rule=Of(f"{name}_best", enough=HALF),
         without=without,
     )
@@ -257,7 +257,7 @@ def _numbers(name):
     """The numbers of one measure."""
     what = MEASURES[name]
     share = f"share of steps whose strongest source token is {what}"
-    permuted = f"{share}, with the source's places permuted: 99% quantile"
+    permuted = f"{share}, with the source's positions permuted: 99% quantile"
     return f"""
         {name}_best: {share}, best head
             null: {permuted} of the best head of all
@@ -274,7 +274,7 @@ register(
     alignment,
     look="Left every head, from never (white) to at each step. The maps show one source: a row for "
     "each step, with the token that it reads and the one it says; a dot stands where the token "
-    "comes from. Dark places on the dots are alignment.",
+    "comes from. Dark spots on the dots are alignment.",
     published="Maps of this kind were first shown of a recurrent translator: mostly along the "
     "diagonal, out of it where the two languages have another order (Bahdanau, Cho and Bengio "
     "2015, figure 3).",
@@ -298,8 +298,8 @@ register(
         *map(_says_where, MEASURES),
         When("aligned_steps", "", When("copied_steps", "", NOTHING)),
         "Attention has {entropy.min:.0%} to {entropy.max:.0%} of the entropy of even attention; "
-        "step and place go together most in {most_diagonal[0]} (correlation {diagonal.max:.2f}, "
-        "{most_diagonal[1]:.2f} with places permuted).",
+        "step and position go together most in {most_diagonal[0]} (correlation {diagonal.max:.2f}, "
+        "{most_diagonal[1]:.2f} with positions permuted).",
     ],
     draw=Part(_draw_all, height=5.2),
 )

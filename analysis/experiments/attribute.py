@@ -1,8 +1,8 @@
 """Does one component write most of the logit of the answer token?
 
 A logit, or the difference of two, is the exact sum of what each head, each MLP, the embeddings and
-the biases write to the stream; each head's part is the sum over the places that it reads. L layers,
-H heads, T places, C components, n drawn pairs of tokens.
+the biases write to the stream; each head's part is the sum over the positions that it reads. L
+layers, H heads, T positions, C components, n drawn pairs of tokens.
 """
 
 from typing import Annotated, NamedTuple
@@ -51,7 +51,7 @@ def attribute(
     position: Position = -1,
     seed: options.Seed = 0,
 ):
-    """What each head, layer and place adds to a logit, or to a difference of two.
+    """What each head, layer and position adds to a logit, or to a difference of two.
 
     prompt: a text; of a masked model with its mask, of an encoder-decoder source=>said ("": random
     words that occur twice, or where the model does not guess which comes, the sample's beginning)
@@ -162,7 +162,7 @@ def _begun(model):
 
 
 def _second(model, text):
-    """Where the second text of a pair begins among the places that heads read; {} of one text."""
+    """Where the second text of a pair begins among the positions read; {} of one text."""
     if not isinstance(text, list):
         return {}
     reader, name = (model, "heads") if model.encoder is None else (model.encoder, "cross_heads")
@@ -178,7 +178,7 @@ def _column(model, inputs, y, target):
 
 
 def _by_component(table):
-    """Names of the components, their parts and those of drawn tokens; heads over all places."""
+    """Names of the components, their parts and those of drawn tokens; heads over all positions."""
     labels = [_name(*row) for row in zip(table.component, table.layer, table.head)]
     components = np.array([*dict.fromkeys(labels)])
     index = {label: i for i, label in enumerate(components.tolist())}
@@ -248,7 +248,7 @@ def _largest_head(r):
 
 
 def of_places(name):
-    """A map of the heads with the largest parts, by the place that they read."""
+    """A map of the heads with the largest parts, by the position that they read."""
 
     def order(r):
         return np.argsort(-abs(r[name]).ravel(), kind="stable")[: SHOWN // 2]
@@ -269,7 +269,7 @@ def of_places(name):
         place = r.get(f"{name}_second", before)
         return place - before if place > before else None
 
-    title = f"the largest {TITLES[name]}, by the place that they read"
+    title = f"the largest {TITLES[name]}, by the position that they read"
     shown = {
         "columns": words,
         "has_tokens": True,
@@ -295,9 +295,9 @@ BY_HEAD = Scale("logits", _largest_head)
 register(
     attribute,
     look="A bar far beyond its dashes is a component that writes this token and not any other; "
-    "word and position are the embeddings of the place itself, b_O, b_U and norms are biases. The "
-    "map has all heads, red for the target and blue against it. Below, the heads with the largest "
-    "parts: from which place each takes what it writes.",
+    "word and position are the embeddings of the position itself, b_O, b_U and norms are biases. "
+    "The map has all heads, red for the target and blue against it. Below, the heads with the "
+    "largest parts: from which position each takes what it writes.",
     published="The sum is that of Elhage et al. 2021, who left out what norms and MLPs do.",
     numbers="""
         largest: largest contribution of one head or MLP to the logit, as a share of the absolute

@@ -1,9 +1,9 @@
 """Does the SVD concentrate the position table in a few columns of a head's queries and keys?
 
-Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with
-W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotations, the null.
-Position is what the halves of the documents have in common at a place (maths/bases.py). Means are
-taken over the heads that carry positions. For a partial checkpoint, positions alone are read.
+Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with W_Q W_K^T = U_Q
+S U_K^T; the principal axes of queries and of keys; random rotations, the null. Position is what the
+halves of the documents have in common at a position (maths/bases.py). Means are taken over the
+heads that carry positions. For a partial checkpoint, positions alone are read.
 
 N documents, L layers, H heads, T ordinary tokens, d width of a head, r bases, c columns drawn. Axis
 "side": queries, keys.
@@ -72,7 +72,7 @@ def bases(
 
 
 def _summed(model, texts, run):
-    """Means of queries and keys at each place in two halves of the documents, and covariances.
+    """Means of queries and keys at each position in two halves of the documents, and covariances.
 
     halves: [2 halves][2 sides L H T d]; covariance: [2 sides L H d d].
     """
@@ -239,14 +239,13 @@ register(
         columns_svd: columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 of the
             columns' position variances v, mean over the heads that carry positions
             null: columns that positions fill in random rotations of the raw basis
-        columns_[raw|pca]: columns that positions fill in the [raw basis|principal axes of queries
-            and of keys]
+        columns_raw: columns that positions fill in the raw basis
             null: columns that positions fill in random rotations
-        purity_[svd|raw|pca]: position's share of the variance of the columns that it fills, in the
-            [basis of the SVD|raw basis|principal axes]
+        purity_[svd|raw]: position's share of the variance of the columns that it fills, in the
+            [basis of the SVD|raw basis]
             null: position's share in the columns of random rotations
-        beyond_[svd|raw|pca]: share of the heads in which the [SVD gathers|raw basis
-            gathers|principal axes gather] positions in fewer columns than 95% of random rotations
+        beyond_[svd|raw]: share of the heads in which the [SVD|raw basis] gathers positions in fewer
+            columns than 95% of random rotations
             null: share of random rotations that gather positions in fewer columns than 95% of them
         paired_[svd|pca]: how far each column of the queries meets only its own column of the keys,
             in the [basis of the SVD: by construction|principal axes]

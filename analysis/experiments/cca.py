@@ -12,7 +12,7 @@ before the fit. Where it holds few (tiny-roberta, behind layer 0), more document
 and correlations of the fit itself all raise them: analysis/README.md has the numbers.
 
 A model that adds no table has nothing of its own to compare: its stream is correlated with
-sinusoids of the place, a basis. Its input tells no place, so what is asked is in which layers more
+sinusoids of the position, a basis. Its input tells no position: asked is in which layers more
 of it shows than in a model with random weights.
 
 N documents, T places of ordinary tokens, D width, L layers, K components of the table.
@@ -89,11 +89,11 @@ class Against(NamedTuple):
 
 
 def _sinusoids(model):
-    """Sinusoids of the place, as wide as the stream: a basis in which any smooth signal is near."""
+    """Sinusoids of the position, as wide as the stream: a basis for any smooth signal."""
     return positions.sinusoids(model.config.n_ctx, model.config.d_model)
 
 
-SINUSOIDS = Against("sinusoids of the place", False, _sinusoids)
+SINUSOIDS = Against("sinusoids of the position", False, _sinusoids)
 AGAINST = by_mechanism.entries(
     table=Against("the position table", True, inputs.reachable),
     rotary=SINUSOIDS,
@@ -242,7 +242,7 @@ register(
             "has_table",
             "consecutive layers in which positions stay readable: half of the mean correlation of "
             "layer 0's input ({mean[0]:.2f})",
-            "layers whose stream follows sinusoids of the place (a basis: no table is added)",
+            "layers whose stream follows sinusoids of the position (a basis: no table is added)",
         ),
         value="{n_kept} of {layers}",
         chance="{n_kept_null} of {layers}, random weights or positions shuffled",

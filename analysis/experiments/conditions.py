@@ -6,9 +6,9 @@ and words alone (positions at zero); and what remains of each head's attention a
 its scores. A peak that stays when words are shuffled need not be made by positions: words copied
 from the neighbours, in whatever order, may make it.
 
-Where places enter the scores, by turned queries and keys or a bias, words are averaged out instead
-of set to zero: queries and keys are their means, and positions are off where nothing is turned or
-added.
+Where positions enter the scores, by turned queries and keys or a bias, words are averaged out
+instead of set to zero: queries and keys are their means, and positions are off where nothing is
+turned or added.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
 I conditions, n heads drawn, J columns drawn of each.
@@ -123,7 +123,7 @@ def _gather(model, documents, reader, seed, run):
 
 
 class TableRead:
-    """Reads a text under a condition where a table tells places."""
+    """Reads a text under a condition where a table tells positions."""
 
     def __init__(self, model, documents, pairs, columns, run):
         self.model, self.columns = model, columns
@@ -357,9 +357,6 @@ register(
         at_offset_[positions|words] by heads: mean attention to that offset on [positions|words]
             alone
             no null: it is compared with the attention on the text
-        score_[shuffled|repeated|positions|words] by heads: share of the peak of the scores that
-            stays [when words are shuffled|with one word repeated|on positions alone|on words alone]
-            no null: it is a share of the peak on the text; the figure has the null
         fact documents: documents read
     """,
     answer=Asks(

@@ -212,8 +212,6 @@ register(
             null: 99% quantile of the exact cells with attended offsets shuffled over the shifts
         slope: tokens that the attended offset moves for each token of the shift, mean of heads
             null: 99% quantile of the absolute mean slope with offsets shuffled over the shifts
-        mean_weight: attention at the expected offset, mean over heads and shifts
-            null: attention there when every key is moved by a different amount
         layer_slope by layer_names: slope in each layer, mean over its heads with a
             direction; 0 without any
             null: absolute slope in each layer with offsets shuffled over the shifts

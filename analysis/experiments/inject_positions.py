@@ -62,7 +62,7 @@ def inject_positions(
     return result | _best(result) | _by_place(sums, len(document_set))
 
 
-EVERYWHERE = "places enter every layer already, by"
+EVERYWHERE = "positions enter every layer already, by"
 TABLES = by_mechanism.entries(
     table=inputs.reachable,
     rotary=f"nothing to inject: {EVERYWHERE} turned queries and keys",
@@ -73,7 +73,7 @@ TABLES = by_mechanism.entries(
 
 
 def _centred(x):
-    """Streams [L+1 T D] without their mean over the places, in float64."""
+    """Streams [L+1 T D] without their mean over the positions, in float64."""
     x = np.asarray(x, np.float64)
     return x - x.mean(axis=1, keepdims=True)
 

@@ -33,7 +33,6 @@ LABELLED = 24  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
 RED = "#D00000"
 DARK = {"o": "#00466E", "s": "#8A5A00"}  # of the labels of queries and of keys
-IN_PLANE = "closer_plane", "farther_plane", "same", "same_plane"
 NOT_SAVED = "a", "plane", "centre", "density", "spread"  # of what joint_fit.fit gives
 
 
@@ -229,7 +228,7 @@ class Shown(NamedTuple):
 
 
 def _drawn(model, encoded, others, shown, top, run):
-    """Products, distances, attention, places in the plane and lines of the heads drawn."""
+    """Products, distances, attention, positions in the plane and lines of the heads drawn."""
     layers = joint_fit.layers(model, encoded, shown.settings)
     records = [_head(layers[layer], head, shown, top) for layer, head in shown.heads]
     result = stats.stacked(records)
@@ -318,7 +317,6 @@ def _pair_results(model, encoded, pairs, shown):
         before, after = (joint.ranks(full, layer.seen) for full, _ in stages)  # [H T T] each
         record = {"nearer": (after < before).sum(axis=0), "seen": layer.seen}
         record["ranks"] = np.array([ranks[:, *places] for ranks in (before, after)])
-        record["attention"] = layer.pattern[:, *places]
         return record
 
     records = joint_fit.map_layers(model, encoded, use, shown.settings)
@@ -331,8 +329,6 @@ def _pair_results(model, encoded, pairs, shown):
     result["pair_rank_before"] = ranks[:, 0][..., see].mean()
     result["pair_rank"] = ranks[:, 1][..., see].mean()
     result["pair_rank_null"] = ((count + 1) / 2).mean()
-    result["pair_attention"] = records["attention"][..., see].mean()
-    result["pair_attention_null"] = (1 / count).mean()
     return result
 
 
@@ -524,22 +520,17 @@ register(
     figure="AttentionViz, figure 4; a note on it",
     per_head=joint_fit.PER_HEAD,
     numbers=[
-        *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),
+        *joint_summary.numbers("closer", "farther", "correlation_mean", "closer_plane"),
         """
         pair_closer: share of all heads in which the chosen pairs come closer, by rank in the full
             space
             null: share over all pairs of the sentence
         pair_rank: mean rank by distance of the keys of the chosen pairs, all heads, after
             null: the mean rank of any key
-        pair_attention: mean attention of the chosen pairs, all heads
-            null: attention of the pairs if each query looked at all keys that it sees equally
-        """,
-        *joint_summary.numbers("mrr_plane_mean", "correlation_mean", *IN_PLANE),
-        """
         fact heads: heads shown
         fact scale by heads: scale c of a head shown
         """,
-        *joint_summary.numbers("n_bound", "n_kept", "changed"),
+        *joint_summary.numbers("n_kept"),
         _joint_space_note.NUMBERS,
     ],
     answer=joint_summary.of_one_text,

@@ -1,9 +1,9 @@
 """Do positions alone determine where heads look?
 
 The positional kernel of a head is its mean score at each lag with the words averaged out: queries
-and keys are means over documents at each place. Where a place enters by turning queries and keys
-or by a bias on the scores, the kernel of the mean query and key is also known: a sum of cosines,
-slopes, or the stored bias. The model's own pass with mean queries and keys must give it.
+and keys are means over documents at each position. Where a position enters by turning queries and
+keys or by a bias on the scores, the kernel of the mean query and key is also known: a sum of
+cosines, slopes, or the stored bias. The model's own pass with mean queries and keys must give it.
 
 N documents, T tokens, L layers, H heads, R lags (positive: the key stands to the right).
 """
@@ -79,7 +79,7 @@ def _visible(r):
 def _by_place(model, by_place, bias, reach):
     """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other.
 
-    by_place: means at each place, as `mean_kernel.means` gives them. bias: [L ...].
+    by_place: means at each position, as `mean_kernel.means` gives them. bias: [L ...].
     """
     curves = []
     for layer, added in enumerate(bias):
@@ -217,7 +217,7 @@ register(
     kernel,
     draw=figures(Part(_draw_first, height=3.6), Part(_draw_every, height=_height_of_all)),
     look="Blue is the mean score of a head at each lag when the words are averaged out, each curve "
-    "less its median; red is the mean attention. Where blue peaks under the highest bar, places "
+    "less its median; red is the mean attention. Where blue peaks under the highest bar, positions "
     "alone send the head there; where it is flat, words do. Dashed: what a bias or turned queries "
     "and keys must give, where the model has these. Where it lies on the blue line the mechanism "
     "is all; what is between them has reached the stream in another way, such as the causal mask, "
@@ -248,7 +248,7 @@ register(
     ),
     says=[
         "In {n_agree} of the {n_directed} heads with a direction the kernel, the mean score of "
-        "places with the words averaged out, is highest at the offset with most attention, and "
+        "positions with the words averaged out, is highest at the offset with most attention, and "
         "there more than {LEAST} nats above its median",
         When("n_flat", " (in {n_flat} more it is highest there, but lower)"),
         "; with the query positions shuffled, in {n_agree_null} at most. The kernel is highest at "
@@ -256,8 +256,8 @@ register(
         "{agree_null:.0%}).",
         When(
             "known",
-            " Where a place enters the scores the kernel is known: the model's own pass with mean "
-            "queries and keys differs from the formula by {error:.1g} of its largest value.",
+            " Where a position enters the scores the kernel is known: the model's own pass with "
+            "mean queries and keys differs from the formula by {error:.1g} of its largest value.",
         ),
     ],
     per_head=("lag_of_heads", "height_of_heads", "sharpness_of_heads", "offset_of_heads"),

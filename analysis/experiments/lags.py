@@ -30,7 +30,6 @@ REACH = 30  # lags drawn on each side, where the document is long enough
 HALF = 0.5  # of a peak, from which it is position x position
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHUFFLES = 20  # of the query positions
-NOWHERE = NEAR + 1  # the lag of a part that has no peak: no attention is there
 SAME = {
     "agree": "at the offset with most attention",
     "same_direction": "on the side with most attention",
@@ -189,8 +188,8 @@ def _position_part(signals, places, scores, compared, seed):
     """The part of the scores that position x position makes, and its share of each peak [L H].
 
     places: sums of the signals over two halves of the documents, by layer. Position is the mean of
-    what stands at a place. Queries have it from one half, keys from the other, so that no text is
-    on both sides. The null has the query positions in random order.
+    what stands at a position. Queries have it from one half, keys from the other, so that no text
+    is on both sides. The null has the query positions in random order.
     """
     layers, T, causal = compared["layers"], int(compared["T"]), bool(compared["causal"])
     n = int(compared["documents"])
@@ -218,13 +217,13 @@ def _position_part(signals, places, scores, compared, seed):
     result["position_lag"] = maths.peak(near, NEAR, causal)[0]
     result["position_shares_null"] = np.array(by_chance)
     result["sharpness_null"] = np.quantile(sharpness, nulls.CHANCE)
-    return result | _count_positions(result, compared, seed)
+    return result | _count_positions(result, compared)
 
 
-def _count_positions(part, compared, seed):
+def _count_positions(part, compared):
     """Heads with a direction whose peak is position x position, and what chance gives."""
     share, by_chance = part["position_share_of_heads"], part["position_shares_null"]
-    directed, offset = compared["directed"], compared["offset_of_heads"]
+    directed = compared["directed"]
     n_directed = max(directed.sum(), 1)
     by_layer = (directed & (share >= HALF)).sum(axis=1)
     result = {"n_positions": by_layer.sum(), "n_positions_by_layer": by_layer}
@@ -233,12 +232,7 @@ def _count_positions(part, compared, seed):
     result["layer_names"] = np.array([f"layer {layer}" for layer in compared["layers"]])
     result["share_positions"] = result["n_positions"] / n_directed
     result["share_positions_null"] = result["n_positions_null"] / n_directed
-    result["position_share_null"] = np.quantile(by_chance, 0.99)
-    # a part that holds nothing of the peak has a highest lag too
-    is_part = share > result["position_share_null"]
-    lag = np.where(is_part, part["position_lag"], NOWHERE)
-    agreement = _agreement("_positions", lag[directed], offset[directed], seed)
-    return result | {name: x for name, x in agreement.items() if name.startswith("agree")}
+    return result | {"position_share_null": np.quantile(by_chance, 0.99)}
 
 
 def _select_heads(mean, compared, pairs):
@@ -354,7 +348,7 @@ UNTOLD = (
 )
 BY_LAYER = "{layer_names}: {n_positions_by_layer} of {n_directed_by_layer}"
 POSITIONS = [
-    "Position × position, the part of the scores made by what stands at a place in other "
+    "Position × position, the part of the scores made by what stands at a position in other "
     "documents, holds at least half of the peak in {n_positions} of the {n_directed} heads with a "
     "direction",
     When("n_directed", [" (", Rows(BY_LAYER, where="n_directed_by_layer", join=", "), ")"]),
@@ -548,7 +542,7 @@ register(
     "where maxima meet minima it lies between two stacks. The right has the mean score again "
     "(blue), and the mean attention (red), which should have its bar where the sum peaks: it "
     "is the softmax of these scores. Orange is the part of the scores between positions, "
-    "which are the mean of what stands at a place in half of the documents for queries and in "
+    "which are the mean of what stands at a position in half of the documents for queries and in "
     "the other half for keys: where it follows the blue line, positions make the peak; where "
     "it is flat, the words do, or what earlier layers made of words and positions. Grey "
     "lines: the inputs in random order, where only the match of each token with itself is "
@@ -572,22 +566,11 @@ register(
             position × position, by layer
             no null: the number in all layers has one
         fact n_directed_by_layer by layer_names: heads with a direction, by layer
-        agree_positions: share of the heads with a direction in which position × position holds more
-            of the peak than chance gives, and is highest at the offset with most attention
-            null: 99% quantile for shuffled pairs of heads
         agree: share of all heads whose scores are highest at the offset with most attention
-            null: 99% quantile for shuffled pairs of heads
-        same_direction_directed: share of the heads with a direction whose scores and attention are
-            highest on one side
-            null: 99% quantile for shuffled pairs of heads
-        same_direction: share of all heads whose scores and attention are highest on one side, or
-            both at 0
             null: 99% quantile for shuffled pairs of heads
         fact heads: heads drawn
         lag by heads: lag, in tokens, at which the mean score is highest
             no null: some lag is always the highest; the sharpness says by how much
-        offset by heads: offset, in tokens, at which the mean attention is highest
-            no null: some offset is always the highest
         sharpness by heads: how far the peak of the scores stands above the median within 10 tokens,
             in standard deviations: a wave has 1.4, one spike 4.7
             null: 99% quantile over all heads and {SHUFFLES} shuffles of the query positions
@@ -599,9 +582,6 @@ register(
         adding_far by heads: how far the parts add up at the {FAR} farthest lags drawn on each side,
             on average
             null: how far the parts add up at the farthest lags with the inputs in random order
-        n_beyond: heads of a causal model whose scores are highest to the right, which the mask
-            hides
-            no null: nothing is claimed of them
         fact documents: documents read (0: positions alone)
     """,
     weights_only=True,

@@ -1,9 +1,9 @@
 """Does a position mechanism generalize beyond the training length?
 
 Several models side by side, one row each: how sharply a head looks at one neighbour, how far heads
-look, how much of a token's place the stream holds, what the loss is without places, and in inputs
-of up to four times the trained length; whether heads follow moved keys, and depend on one band of
-waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
+look, how much of a token's position the stream holds, what the loss is without positions, and in
+inputs of up to four times the trained length; whether heads follow moved keys, and depend on one
+band of waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
 """
 
 import re
@@ -47,7 +47,7 @@ WORDS = {  # how a place enters
     "rotary": "turned queries and keys",
     "buckets": "a bias by bucket",
     "alibi": "ALiBi",
-    "disentangled": "terms of content and place",
+    "disentangled": "terms of content and position",
     "none": "nothing",
 }
 
@@ -142,7 +142,7 @@ def losses(r):
 
 LOSSES = {  # of places off, and of longer inputs, without a reason and with one
     ("off", True): "no places: {reason}; ",
-    ("off", False): "without places the loss changes by {change} nats; ",
+    ("off", False): "without positions the loss changes by {change} nats; ",
     ("longest", True): "longer inputs: {reason}.",
     ("longest", False): "at {LONGEST} {T} tokens by {change}, which needs {asked}.",
 }
@@ -173,7 +173,7 @@ def moves(r):
 MOVES = (
     "Keys moved: slope {slope:+.2f} (offsets shuffled: {slope_null:.2f}), {follow:.0%} of "
     "{follow_cells} cells exact (up to {follow_null:.0%}; half or more in {n_orders_follow} of "
-    "{n_orders} random orders of places)"
+    "{n_orders} random orders of positions)"
 )
 BY_KERNEL = (
     "where the kernel peaks at a head's offset: slope {slope_named:+.2f} ({slope_named_null:.2f}), "
@@ -240,7 +240,7 @@ def n_on(r):
 
 
 def n_above(r):
-    """How many models have streams that tell places."""
+    """How many models have streams that tell positions."""
     findings = PLACES.by_entry(Names(r)).values()
     return sum(finding.verdict in verdict.EFFECTS for finding in findings)
 
@@ -290,7 +290,7 @@ def _height(r):
 
 
 def _place(r, i):
-    """How a place enters, in words."""
+    """How a position enters, in words."""
     kinds = str(r["mechanism"][i]).split(" + ")
     return translated(" and ").join(label(WORDS[name]) for name in kinds)
 
@@ -349,7 +349,7 @@ AXES = (  # of the columns
     "attention to one neighbour (sharpest head)",
     "how far heads look (tokens)",
     "a token's position, by layer (0: the embeddings)",
-    "loss without places (change in nats)",
+    "loss without positions (change in nats)",
     "length of inputs (1: trained)",
     "heads that follow moved keys (share)",
 )
@@ -401,14 +401,6 @@ register(
             null: 99% quantile of that share with attended offsets shuffled over the shifts
         slope by moved: tokens that the attended offset moves for each token that keys are moved
             null: 99% quantile of the absolute slope with offsets shuffled over the shifts
-        named by by_kernel: share of the cells of heads whose kernel peaks where they look that are
-            exact
-            null: 99% quantile of that share with attended offsets shuffled over the shifts
-        slope_named by by_kernel: slope of the heads whose kernel peaks where they look
-            null: 99% quantile of the absolute value of that slope with offsets shuffled over the
-            shifts
-        n_orders_follow by moved: random orders of positions in which half of the cells are exact
-            no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one
             band of their waves, or one octave of rotary pairs, but not when as much energy is
             removed evenly from all frequencies (`notch`)

@@ -2,10 +2,10 @@
 
 Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
-of keys and values and without one; and what telling places costs. A multiply-add is counted where
-two arrays are multiplied as matrices; norms, activations and softmax take none. Exact counts: there
-is no chance in them.
-In an encoder-decoder both stacks count, and cross-attention, for a source as long as the text.
+of keys and values and without one; and what telling positions costs. A multiply-add is counted
+where two arrays are multiplied as matrices; norms, activations and softmax take none. Exact counts:
+there is no chance in them. In an encoder-decoder both stacks count, and cross-attention, for a
+source as long as the text.
 
 T tokens, S those of a source, n lengths, P parts.
 """
@@ -43,7 +43,7 @@ PART_OF = {  # arrays of a model by what follows W_ or b_; others than these are
     **dict.fromkeys(("gate", "in", "out"), MLPS),
     **dict.fromkeys(("head", "ln_head", "U", "logit_scale"), OUTPUT),
 }
-PLACES = "telling places"
+PLACES = "telling positions"
 WHAT_TELLS = {  # how a place enters, as the words have it
     "learned": "adding the rows of a table to the words",
     "sinusoidal": "adding the rows of a table to the words",
@@ -226,14 +226,14 @@ def weights_listed(r):
 
 
 def how(r):
-    """What tells places; nothing where nothing does."""
+    """What tells positions; nothing where nothing does."""
     names = [name for name in str(r["mechanisms"]).split(" + ") if name]
     ways = dict.fromkeys(translated(WHAT_TELLS[name]) for name in names)
     return translated(" and ").join(ways)
 
 
 def operations_a_token(r):
-    """How many operations tell the place of a token."""
+    """How many operations tell the position of a token."""
     return r["place_operations"] / r["T"]
 
 

@@ -2,7 +2,7 @@
 
 Two texts differ in one word, and so in the right answer. What a head computes in the one is put
 into the run of the other: what it restores there, and what it takes away the other way round. The
-same for the stream before each layer at each place. N pairs, L layers, H heads, T places.
+same for the stream before each layer at each position. N pairs, L layers, H heads, T positions.
 """
 
 import numpy as np
@@ -114,7 +114,7 @@ def of_heads(name, way):
 
 
 def of_places(way):
-    """The map of one direction by layer and place, as many as fit."""
+    """The map of one direction by layer and position, as many as fit."""
     return Map(lambda r: r[f"{way}_by_places"][:, :MOST], WAYS[way], BY_PLACE)
 
 
@@ -129,7 +129,7 @@ register(
     "from the clean into the corrupt run, and the share that is lost when it is patched from "
     "the corrupt into the clean run; beside each, the same with a head of an unrelated pair. "
     "Where a head restores much and loses little, other heads can take over its work. The "
-    "last has the stream before each layer at each place, under the tokens of the first clean "
+    "last has the stream before each layer at each position, under the tokens of the first clean "
     "text: it shows the path of the answer through the model.",
     published="Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; "
     "in GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022).",

@@ -19,7 +19,6 @@ from ..texts import corpus
 AS_MANY = 16  # documents whose words are the control, where their number is not given
 COMPONENTS = (4, 12)  # those of which the paper gives the share
 SINGLE = 0.5  # of a column's power in one line, from which the column is a single wave
-SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
 def positions(
@@ -35,8 +34,8 @@ def positions(
     """Amplitude spectra and principal components of the position table.
 
     rows: rows of the table, such as 0:128, the last one not included; without it all that a token
-    reads. Words are then those of the same places. Peaks of ranges of different length compare by
-    their nulls alone, as amplitudes grow with the number of rows
+    reads. Words are then those of the same positions. Peaks of ranges of different length compare
+    by their nulls alone, as amplitudes grow with the number of rows
     text: text of the word embeddings
     documents: documents over which the words' amplitudes are averaged (0: as many as the text
     holds, at most 16)
@@ -125,8 +124,6 @@ def _chance(table, n, seed):
     result["amplitude_null"] = line
     result["peak_null"] = spectra.peak_null(shuffled, spectra.lowest(len(table)))
     result["rise_null"] = spectra.rise_null(shuffled, spectra.lowest(len(table)))
-    result["n_above_null"] = (shuffled[:, 1:] > line).sum(axis=1).max()
-    result["n_peaks_null"] = max(len(spectra.peaks(spectrum)) for spectrum in shuffled)
     return result
 
 
@@ -139,9 +136,8 @@ def _peaks(spectrum, chance, T):
     height, frequency = spectra.highest_peak(spectrum, spectra.lowest(T))
     summits = spectra.maxima(spectrum, chance["peak_null"], spectra.lowest(T))
     result = {"peak": height, "peak_at": frequency, "peaks_away": summits}
-    result["peaks_listed"] = np.array(", ".join(map(str, summits)) or "none")
     result["peak_period"] = spectra.period(frequency, T) if frequency else 0.0
-    result |= {"above_all": above, "n_above": len(above), "peaks": peaks, "n_peaks": len(peaks)}
+    result |= {"above_all": above, "peaks": peaks}
     result["above"] = spectra.maxima(spectrum, line)
     result["rise"] = spectra.rise(spectrum, spectra.lowest(T))
     result["amplitude"] = spectra.largest(spectrum)
@@ -160,7 +156,6 @@ def _explained(table, seed):
         for c in COMPONENTS:
             last = min(c, len(explained)) - 1  # all of the variance beyond the last component
             result[f"explained_{c}{suffix}"] = explained[last]
-        result[f"n_components{suffix}"] = 1 + np.searchsorted(explained, SHARES)
     return result
 
 
@@ -303,8 +298,6 @@ register(
         n_single: columns of the position table that have half of their power or more at one
             frequency and its neighbours, 0 left out: a single wave each
             null: 99% quantile of the number of such columns over shuffles of the rows
-        n_slow: columns that are a single wave, or drift, slower than a peak away from 0 may be
-            no null: they are some of those that are a single wave
         words_peak: amplitude of the highest peak away from 0 of the word embeddings, averaged over
             the documents of a text
             null: 99% quantile of the highest such peak over shuffles of the words
@@ -314,21 +307,7 @@ register(
         amplitude: largest amplitude of the position table at any frequency but 0, slow drift
             included, mean over columns
             null: 99% quantile of the largest amplitude over shuffles of the rows
-        period_of_largest: period of the largest amplitude, in tokens
-            no null: the amplitude has one
-        n_above: frequencies of the position table, slow drift included, above the largest amplitude
-            that 99% of the shuffles of its rows reach anywhere
-            null: most frequencies above that line in any shuffle of the rows
-        n_components by 50%, 90%, 99%: principal components that hold 50, 90 and 99% of the
-            variance of the position table
-            null: principal components that hold 50, 90 and 99% of the variance of Gaussian noise
-        words: largest amplitude of the word embeddings at any frequency but 0, averaged over the
-            documents of a text
-            null: 99% quantile of the largest amplitude over shuffles of the words
         fact words_documents: documents over which the words' amplitudes are averaged
-        peaks_listed: frequencies of all peaks of the position table away from 0 above chance, the
-            highest first, in cycles over its rows
-            no null: only those above it are listed
     """,
     answer=Asks(
         "amplitude of the table's highest peak (period {longest:.3g} tokens or less){named_rows}, "

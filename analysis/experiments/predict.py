@@ -1,10 +1,10 @@
 """Does the context help the model predict the tokens of a sentence?
 
-What the model expects at each place, beside how often that token occurs. A masked LM has one token
-hidden at a time (or all those written as <mask>); a causal LM reads from the left and guesses the
-next token.
+What the model expects at each position, beside how often that token occurs. A masked LM has one
+token hidden at a time (or all those written as <mask>); a causal LM reads from the left and guesses
+the next token.
 
-T tokens, n places, k guesses for each, V vocabulary.
+T tokens, n positions, k guesses for each, V vocabulary.
 """
 
 import re
@@ -59,7 +59,7 @@ def predict(
 
 
 class Guesses(NamedTuple):
-    """What a model expects at some places of a text."""
+    """What a model expects at some positions of a text."""
 
     text: joined.Joined
     places: np.ndarray  # [n]

@@ -153,7 +153,7 @@ def _measure_window(model, window, ways):
 
 
 def _sum_window(kept, cosines, places):
-    """Sums over n places of a window.
+    """Sums over n positions of a window.
 
     kept: directions with positions [L+1 W D]; cosines: of those without with them [C L+1 n].
     """
@@ -224,7 +224,6 @@ def _perplexities(sums, cfg):
     result["loss_null"] = stats.entropy(sums["counts"])
     result["loss_uniform"] = np.log(cfg.n_vocab)
     result["loss_by_document"] = total / n
-    result["loss_bits"] = loss / np.log(2)
     result["loss_interval"] = interval
     result["perplexity_interval"] = np.exp(interval)
     result["mean_perplexity_interval"] = stats.positive_interval(exp_mean).T
@@ -411,21 +410,12 @@ register(
         fact cosine_interval by from, to: 95% interval of the mean cosine at zero
         cosine_across: mean cosine of tokens of different documents, positions kept
             no null: it is one itself, of features that share no text
-        cosine_[mean|shuffled|shifted]: mean cosine of final features where [every row is the
-            table's mean|the table's rows are shuffled|rows are moved by half the table]
-            no null: that of the cosine with zeros serves all tables
         fact random_bound: cosine below which 99.9% of pairs of random vectors of this width stay
         fact [loss|perplexity|mean_perplexity]_interval by tables: 95% interval of [the mean loss
             in nats|e to the mean loss per token|the mean over documents of e to each one's mean
             loss], by what the position table is
-        token_perplexity by tables: perplexity (masked models: pseudo-), mean over tokens of e to
-            each one's loss, by what the position table is
-            no null: {OF_LOSS}
         mixed_perplexity by tables: 2 to the mean loss in nats (mixed units), by what the
             position table is
-            no null: {OF_LOSS}
-        mixed_[mean|token]_perplexity by tables: mean over [documents|tokens] of 2 to each one's
-            [mean loss|loss] in nats, which mixes units, by what the position table is
             no null: {OF_LOSS}
         fact documents: documents measured
         fact left_out: documents left out because they are empty or of one token

@@ -5,8 +5,8 @@ number of tokens. The weights settle a part of the basis and leave the rest free
 is the mean of the maps from several random bases, beside how far these differ. T tokens, D width, F
 frequencies with 0, A bins of angles, R key offsets (positive: to the right), n columns of a basis,
 L layers, H heads, G random bases, C heads compared; g [F n] is the amplitude at each frequency and
-angle, theta [n] are the angles. Where a place turns queries and keys, the angles are those of the
-turned pairs, and nothing is arbitrary.
+angle, theta [n] are the angles. Where a position turns queries and keys, the angles are those of
+the turned pairs, and nothing is arbitrary.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -316,10 +316,7 @@ def _measure_head(x, W_Q, W_K, rotations, maps, conditions):
         result[name] = settled.energies(several).mean(axis=0).astype(np.float32)
     result["spread"] = settled.spread(settled.energies(maps[MEAN])).astype(np.float32)
     result |= _offset_shares(maps[conditions.completion], len(x), conditions)
-    thin, smallest = rotations["thin"][0], rotations["procrustes"][0]
-    result["modulus"] = thin.modulus.mean()
-    result["zero"] = (abs(smallest.theta) < maths.ZERO).mean()
-    return result | _fit(x, thin, conditions.seed)
+    return result | _fit(x, rotations["thin"][0], conditions.seed)
 
 
 def _offset_shares(maps, T, conditions):
@@ -353,13 +350,10 @@ def _deal(maps, T, conditions):
 
 
 def _fit(x, thin, seed):
-    """How much of the keys a rotation explains, and of noise; the modulus that noise gives."""
-    rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((2, len(x), thin.U_Q.shape[1]))
-    spaces = rng.standard_normal((2, *thin.U_Q.shape))
-    modulus = maths.of_head(*spaces, "thin").modulus.mean()
+    """How much of the keys a rotation explains, and of noise."""
+    noise = np.random.default_rng(seed).standard_normal((2, len(x), thin.U_Q.shape[1]))
     fit = maths.fit(x @ thin.U_Q, x @ thin.U_K)
-    return {"modulus_null": modulus, "fit": fit, "fit_null": maths.fit(*noise)}
+    return {"fit": fit, "fit_null": maths.fit(*noise)}
 
 
 def _measure_noise(model, X, conditions):
@@ -406,7 +400,6 @@ def _summarize(r, compared, pairs, layers, seed):
     drawn = [compared.index(pair) for pair in pairs]
     result |= heads.named(pairs)
     result["attention_offset"] = attention[drawn]
-    result["offset_lapack"] = r["compared_offsets"][drawn, COMPLETIONS.index("lapack")]
     for name in GAUGES:
         if f"compared_{name}" in r:
             values = r[f"compared_{name}"]
@@ -740,8 +733,8 @@ OF_TABLE = [
     When("input == TEXT", "", " All this is from positions alone, without words."),
 ]
 PAIRS = [
-    "A place turns queries and keys here, {pairs} pairs of features of each head, so that no basis "
-    "is chosen and nothing is arbitrary. ",
+    "A position turns queries and keys here, {pairs} pairs of features of each head, so that no "
+    "basis is chosen and nothing is arbitrary. ",
     When(
         "n_directed",
         [
@@ -778,7 +771,7 @@ OF_HEADS = each(_draw_one_head, 4.6, "heads")
 
 
 def pictures(r):
-    """Maps, or where a place turns queries and keys the angles of their pairs."""
+    """Maps, or where a position turns queries and keys the angles of their pairs."""
     return OF_PAIRS(r) if "pairs" in r else [*OF_MAPS, *OF_HEADS(r)]
 
 
@@ -818,9 +811,6 @@ register(
         gauge_peaks_directed: correlation within a frequency of two maps from random bases, at the
             peaks of the position table, heads with a direction
             null: that correlation for a head with random weights
-        gauge_peaks_others: correlation within a frequency of two maps from random bases, at the
-            peaks of the position table, heads without a direction
-            no null: that of heads with a direction has one
         gauge_directed: correlation within a frequency of two maps from random bases, all
             frequencies, heads with a direction
             null: that correlation for a head with random weights
@@ -830,54 +820,14 @@ register(
         one_offset_directed: share of a head's random bases that show its most frequent offset, mean
             over heads with a direction
             no null: whether that offset is the right one has one
-        gauge_others: correlation within a frequency of two maps from random bases, all frequencies,
-            heads without a direction
-            no null: that of heads with a direction has one
-        gauge_peaks_positions_directed: correlation within a frequency of two maps of positions
-            alone from random bases, at the peaks of the position table, heads with a direction
-            no null: that of the text has one
-        [lines|bands]_directed: share of the heads compared with a direction whose map has more of
-            its energy [along a line of one shift than along any angle|at one angle, at all
-            frequencies, than along any shift], and than chance gives
+        [lines|bands]: share of all heads compared whose map has [more of its energy along a line of
+            one shift than along any angle|a horizontal band: more of its energy at one angle, at
+            all frequencies, than along any shift], and than chance gives
             null: that share in {TURNS} maps with each frequency rotated at random
-        [lines|bands]: share of all heads compared whose map has [a line of one shift|a horizontal
-            band]
-            null: that share in {TURNS} maps with each frequency rotated at random
-        n_peaks: peaks of the position table above chance (0: its highest frequency is taken)
-            no null: only those above it are counted
         fact n_directed: heads with a direction: {profiles.DIRECTION}
         [agree_directed|agree]: share of all heads[ with a direction|] whose offset, by only the
             columns that the weights settle, is the offset of most attention
             null: its 99% quantile with the pairs of heads shuffled
-        [right|filter]_by_basis by mean of random, published, smallest rotation, settled columns:
-            share of the heads with a direction whose map in each basis shows the offset of most
-            attention, by the [share of the energy above chance|matched filter]
-            no null: that of the mean map has one
-        fact heads: heads drawn
-        offset by heads: key offset, in tokens, whose share of the map's energy stands most above
-            chance: minus the shift; in a causal model to the left
-            no null: how far its share stands above chance has one
-        fact attention_offset by heads: offset, in tokens, of most attention
-        filter_offset by heads: key offset, in tokens, at which the matched filter of the map is
-            highest
-            no null: the share of the energy has one
-        share by heads: share of the map's energy at the offset that stands out
-            null: that share if each frequency has the angles of another one, on average
-        excess by heads: how far that share stands above the one with the angles of other
-            frequencies
-            null: 99% quantile of the largest such difference in {DEALS} deals of angles
-        [gauge_peaks|gauge]_of_drawn by heads: correlation within a frequency of two maps from
-            random bases, [at the peaks of the position table|all frequencies]
-            no null: the mean over heads has one
-        line by heads: share of the map's energy along the best line of one shift, beyond an even
-            spread
-            null: 99% quantile of {TURNS} maps with each frequency rotated at random
-        line_shift by heads: key offset, in tokens, of that line
-            no null: the share of the energy along it has one
-        band by heads: share of the map's energy at the best angle, beyond an even spread
-            null: 99% quantile of {TURNS} maps with each frequency rotated at random
-        fit by heads: share of the keys' variance that one rotation of the queries explains
-            null: that share for two arrays of noise of the shape of queries and keys
     """,
     answer=Asks(
         When(

@@ -2,7 +2,7 @@
 
 The position table times 0, 1/4, 1/2, 1, 2 and 4, or the angles by which queries and keys are
 turned, or the bias by distance: what the model predicts, and how much of its attention every head
-gives to its own offset. Beside it the table's rows, or places, in random order, scaled alike. N
+gives to its own offset. Beside it the table's rows, or positions, in random order, scaled alike. N
 documents, T tokens, S sizes, L layers, H heads.
 """
 
@@ -53,7 +53,7 @@ def scale_positions(
 
 
 class Sized(NamedTuple):
-    """What is scaled of a mechanism: in words, with what tells no place, and how."""
+    """What is scaled of a mechanism: in words, with what tells no position, and how."""
 
     words: str
     of: str

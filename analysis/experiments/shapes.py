@@ -62,9 +62,9 @@ LETTERS = {
 LETTERS_OF_TWO = {"T": "tokens of the target", "S": "tokens of the source"}
 MEANS = {  # what the distribution is about; a head that is not here has none over its last axis
     "causal": "row t: the piece after t",
-    "masked": "row t: the piece at place t",
+    "masked": "row t: the piece at position t",
     "sequence": "the class of the text",
-    "token": "row t: the class of the piece at place t",
+    "token": "row t: the class of the piece at position t",
     "next_sentence": "whether the second text follows",
 }
 TRAINED = {  # what goes in and what is wanted when such a model is trained

@@ -114,7 +114,7 @@ class Signed(Of):
 
 
 def matters(r):
-    """From which change on places matter."""
+    """From which change on positions matter."""
     return MATTERS * abs(r["change_zero"])
 
 

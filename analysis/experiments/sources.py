@@ -6,8 +6,8 @@ mean score at one lag stands above that at the others, is divided among them; th
 position is divided further among the waves that it is made of. The paper leaves open what makes its
 sharpest peaks, which look at the next token.
 
-Where places enter the scores position is what no word changes: the mean query and the mean key as
-their places turn them, and the bias by distance; word is the rest of every query and key.
+Where positions enter the scores, position is what no word changes: the mean query and the mean key
+as their places turn them, and the bias by distance; word is the rest of every query and key.
 
 N documents, T tokens, L layers, H heads, C sources, R lags (positive: the key stands to the right),
 n heads drawn, W bands of periods.
@@ -126,7 +126,7 @@ def _of_table(model, documents, visible, seed, run):
 
 
 def _in_scores(model, documents, visible, seed, run):
-    """The same where places enter the scores, with the Positions of every layer."""
+    """The same where positions enter the scores, with the Places of every layer."""
     inputs.check_uncapped(model)
     T = len(visible)
     means = _sources_scores.Means(model, documents, run)
@@ -148,7 +148,7 @@ def _in_scores(model, documents, visible, seed, run):
 
 
 def _given(model, part, T):
-    """Sums by lag of the terms of place that the model computes itself (DeBERTa), by name [H R]."""
+    """Sums by lag of the terms of position that the model has itself (DeBERTa), by name [H R]."""
     places = np.arange(T)
     distance = places - places[:, None]
     if not model.config.pos_terms:
@@ -249,7 +249,7 @@ def _positions_of_table(model, placed):
 
 
 class TablePositions:
-    """Position x position of a layer, from what stands at each place in two halves of documents."""
+    """Position x position of a layer, from what two halves of documents have at each position."""
 
     def __init__(self, sides):
         self.sides = sides  # queries and keys [H T d] of each half
@@ -401,7 +401,7 @@ PEAK = {  # what is said of a head's peak, and of its scores if they are highest
     "{lag}: position × position makes {share:.2f} of the peak, {rest}",
 }
 BY_DISTANCE = "of which the bias by distance is a part"
-TERMS_OF_PLACE = "of which the terms of place are parts"
+TERMS_OF_PLACE = "of which the terms of position are parts"
 LONG_WAVES = "and waves of {LONG} tokens or more make {waves:.2f} of that (a spike: {spike:.2f})"
 
 
@@ -569,8 +569,6 @@ register(
         toeplitz by heads: share of the variance of a token's scores that the lag alone explains
             null: share of the variance that the lag explains with tokens in random order, which
             keeps each token's score with itself
-        position_variance by heads: share of position × position in the variance of scores
-            no null: terms sum to the whole exactly
         n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
             position × position, by layer
             no null: the share of each sharp head has one
@@ -580,8 +578,6 @@ register(
             explains, mean over the heads
             null: share of the variance that the lag explains with tokens in random order, mean over
             the heads
-        error: relative difference between the scores and the sum of the terms: rounding
-            no null: 0 but for rounding
         fact documents: documents read (0: positions alone)
     """,
     answer=Asks(

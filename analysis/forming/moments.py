@@ -1,8 +1,8 @@
-"""What a model knows of places at one moment of its training, each number beside chance.
+"""What a model knows of positions at one moment of its training, each number beside chance.
 
 The measures are those of experiments: `positions` (the table's waves), `dial` (heads that follow
 moved positions), `cca` (positions in the stream), and two rows of `mechanisms`, which need no table
-(the sharpest head, the loss without places). L layers, H heads, R offsets, F frequencies.
+(the sharpest head, the loss without positions). L layers, H heads, R offsets, F frequencies.
 """
 
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def measured(model, what):
 
 
 def of_any(model, documents, what):
-    """Where heads look, and what places do to the loss: of any mechanism."""
+    """Where heads look, and what positions do to the loss: of any mechanism."""
     row = place_effects.attention(model, documents, UNSAVED, "")
     off = place_effects.off(model, documents, what.every, what.seed, UNSAVED, "")
     looks = heads.attention_over(model, documents, documents.T)

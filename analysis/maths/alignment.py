@@ -1,6 +1,6 @@
-"""Where attention from one text to another lies: [... T S], T steps, S places of the source.
+"""Where attention from one text to another lies: [... T S], T steps, S positions of the source.
 
-Order: the strongest place, shares of steps, the null, how even and how diagonal attention is.
+Order: the strongest position, shares of steps, the null, how even and how diagonal attention is.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import scipy
 
 
 def hits(strongest, wanted):
-    """Number of steps whose strongest place is wanted: [... T] places, [T S] bool -> [...].
+    """Number of steps whose strongest position is wanted: [... T] positions, [T S] bool -> [...].
 
     Two of three steps look where they should:
 
@@ -20,7 +20,7 @@ def hits(strongest, wanted):
 
 
 def permutations(is_own, n, seed):
-    """n random orders of the places where is_own [S] is true; the others stay: [n S] of places.
+    """n random orders of the positions where is_own [S] is true; the others stay: [n S].
 
     >>> permutations(np.array([False, True, True, False]), 1, seed=1).tolist()
     [[0, 1, 2, 3]]
@@ -42,9 +42,10 @@ def evenness(pattern):
 
 
 def diagonality(pattern, places=None):
-    """Correlation of a step's number with the mean place it looks at: [... T S] -> [...].
+    """Correlation of a step's number with the mean position it looks at: [... T S] -> [...].
 
-    places: numbers of the places [S], by default in order. 0 where all steps look at one place.
+    places: numbers of the positions [S], by default in order. 0 where all steps look at one
+    position.
 
     >>> float(diagonality(np.eye(4)).round(6)), float(diagonality(np.eye(4)[::-1]).round(6))
     (1.0, -1.0)

@@ -1,7 +1,7 @@
 """Bands of a position table's waves, or of turned pairs: without one band, or one band alone.
 
-n rows (places), D columns. Frequencies are cycles in n tokens; the mean over the places, frequency
-0, is in no band and stays.
+n rows (positions), D columns. Frequencies are cycles in n tokens; the mean over the positions,
+frequency 0, is in no band and stays.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ def octaves(n, bands):
     The slowest band takes all remaining frequencies. Raises ValueError if a band would hold no
     frequency of a table of n rows.
 
-    For 64 places, in cycles: periods over 8 tokens, 4 to 8, and 2 to 4.
+    For 64 positions, in cycles: periods over 8 tokens, 4 to 8, and 2 to 4.
 
     >>> octaves(64, 3)
     [(1, 8), (9, 16), (17, 32)]
@@ -82,9 +82,9 @@ def pairs_inside(frequencies, limits):
 
 
 def turns(frequencies, n):
-    """What n places make of each of r pairs, e^(i omega t): their mean, complex, and variance [r].
+    """What n positions make of each of r pairs, e^(i omega t): complex mean, and variance [r].
 
-    A pair that turns once in the n places has mean 0, a slow one hardly any variance:
+    A pair that turns once in the n positions has mean 0, a slow one hardly any variance:
 
     >>> mean, variance = turns([np.pi / 4, 1e-3], 8)
     >>> abs(mean).round(3).tolist(), variance.round(3).tolist()

@@ -1,10 +1,10 @@
-"""Waves, offsets and cosines of places that form a grid: patches of a picture.
+"""Waves, offsets and cosines of positions that form a grid: patches of a picture.
 
-A place is a row and a column; tables have a row for each place, row by row. Frequencies are in
-cycles over the grid, down and across; (f_y, f_x) and (-f_y, -f_x) are one wave, so f_x runs from 0
-to C // 2 and f_y over all. Offsets are of a key from its query: (-1, 0) is one patch up.
+A position is a row and a column; tables have a row for each position, row by row. Frequencies are
+in cycles over the grid, down and across; (f_y, f_x) and (-f_y, -f_x) are one wave, so f_x runs from
+0 to C // 2 and f_y over all. Offsets are of a key from its query: (-1, 0) is one patch up.
 
-T = R C places of R rows and C columns, D columns of a table, H heads.
+T = R C positions of R rows and C columns, D columns of a table, H heads.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def distinct(rows, columns):  # -> [R C//2+1] bool
 def rms_amplitude(table, rows, columns):  # [T D] -> [R C//2+1]
     """The root mean square of `amplitudes` over the columns of a table, 0 at frequency (0, 0).
 
-    Not the mean: on a grid of few places a wave in some of the columns would be lost in it.
+    Not the mean: on a grid of few positions a wave in some of the columns would be lost in it.
 
     >>> float(rms_amplitude(np.ones((16, 3)), 4, 4).max())
     0.0
@@ -116,9 +116,9 @@ def central(profiles, reach):  # [... 2R-1 2C-1] -> [... 2r+1 2r+1]
 
 
 def near_profiles(pattern, rows, columns, reach, orders):  # [H T T], S of [T] -> [S H 2r+1 2r+1]
-    """`central` of `profile`, with the places of the grid in each of these orders.
+    """`central` of `profile`, with the positions of the grid in each of these orders.
 
-    Place i is then where place orders[s][i] is. Only pairs of near places are read.
+    Position i is then where position orders[s][i] is. Only pairs of near positions are read.
 
     >>> pattern = np.random.default_rng(0).random((2, 9, 9))
     >>> own = near_profiles(pattern, 3, 3, 1, [np.arange(9)])[0]
@@ -150,9 +150,9 @@ def peak(profile):  # [2r+1 2r+1] -> (height, dy, dx)
 
 
 def moved(table, rows, columns, down, across):  # [T D] -> [T D]
-    """A table in which each place has the row of the place so far down and across.
+    """A table in which each position has the row of the position so far down and across.
 
-    At the edges, where there is none, that of the nearest place.
+    At the edges, where there is none, that of the nearest position.
 
     >>> moved(np.arange(4)[:, None], 2, 2, 1, 0).ravel()
     array([2, 3, 2, 3])

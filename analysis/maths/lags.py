@@ -120,7 +120,7 @@ def peak(curve, reach=10, causal=False):
 
 
 def _compared(curve, reach, causal):
-    """All lags [2T - 1] of a curve, and the places of those that are compared."""
+    """All lags [2T - 1] of a curve, and the positions of those that are compared."""
     t = all_lags(curve.shape[-1] // 2 + 1)
     within_reach = abs(t) <= reach
     if causal:

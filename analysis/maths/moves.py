@@ -1,8 +1,8 @@
 """Positions and attention moved by known amounts, and where a head looks then.
 
-Positions are moved cyclically: a key that is moved by s reads the position s places further on, and
-the last s keys read the first s positions; the places that came round the end are not measured. S
-shifts, H heads, n places, R = 2 reach + 1 offsets.
+Positions are moved cyclically: a key that is moved by s reads the position s positions further on,
+and the last s keys read the first s positions; the positions that came round the end are not
+measured. S shifts, H heads, n positions, R = 2 reach + 1 offsets.
 
 Order: moving, attention between some queries and keys, slopes and their null; attention turned.
 """
@@ -26,9 +26,9 @@ def rolled(x, s):
 
 
 def not_round(places, s):
-    """Those of a slice of places whose positions did not come round the end.
+    """Those of a slice of positions whose positions did not come round the end.
 
-    Of ten keys that read the position two places further on, the last two read the first two
+    Of ten keys that read the position two positions further on, the last two read the first two
     positions:
 
     >>> not_round(slice(0, 10), 2), not_round(slice(0, 10), -2)

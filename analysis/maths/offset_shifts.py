@@ -121,7 +121,7 @@ def _only(r, heads):
 
 
 def _in_orders(r, attention, shifts):
-    """In how many random orders of places half of the cells or more are as expected.
+    """In how many random orders of positions half of the cells or more are as expected.
 
     attention: [l orders S-1 H R], with the keys in that order and moved. most_in_orders: the most
     cells that are so in one order.

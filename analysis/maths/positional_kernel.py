@@ -2,8 +2,8 @@
 
 A score is q_i . k_j, each turned by its place in rotary models, plus a bias in others. With words
 drawn independently for query and key its mean is the score of the mean query and the mean key, so
-what is left depends on the lag alone wherever a place enters by turning or by a bias. Lag t = key
-position - query position; r pairs of features of a head's width d; ... heads.
+what is left depends on the lag alone wherever a position enters by turning or by a bias. Lag t =
+key position - query position; r pairs of features of a head's width d; ... heads.
 """
 
 import numpy as np

@@ -42,7 +42,7 @@ def lag_sums(q, k, reach):
 
 
 def _lines(x, n):
-    """Spectrum over n places of [A ... T d], with the sources beside the width: [... F A d]."""
+    """Spectrum over n positions of [A ... T d], with the sources beside the width: [... F A d]."""
     spectrum = scipy.fft.rfft(np.asarray(x, np.float64), n, axis=-2)
     return np.moveaxis(spectrum, 0, -2)
 

@@ -54,7 +54,7 @@ def asked(model, tokens, types=None, place=None):
 
 
 def likeliest(model, tokens, types=None, place=None):
-    """The likeliest token at a place, hidden there in a masked model, or class: a Wanted.
+    """The likeliest token at a position, hidden there in a masked model, or class: a Wanted.
 
     place: None is the middle of a masked model's text, or the end of another's.
     """

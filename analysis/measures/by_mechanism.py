@@ -1,4 +1,4 @@
-"""What an experiment does in each way to know places, from a table: one entry is a model's own.
+"""What an experiment does in each way to know positions, from a table: one entry is a model's own.
 
 The entry of a mechanism in which there is nothing to do is a text that says so (Nothing).
 """
@@ -10,7 +10,7 @@ from . import context_extension, inputs
 
 TABLES = "learned", "sinusoidal"
 BIASES = "buckets", "alibi"
-NO_PLACES = "no mechanism tells this model places"
+NO_PLACES = "no mechanism tells this model positions"
 
 
 def entries(*, table, rotary, bias, none, terms=None):

@@ -163,7 +163,7 @@ def read_by_heads(model, text, prefix=None):
 
 
 def place(model, text, prefix=None):
-    """Where a text asks for a word: its last place, that of its mask, or a decoder's last."""
+    """Where a text asks for a word: its last position, that of its mask, or a decoder's last."""
     return int(places(model, read_texts(model, text, prefix))[0])
 
 

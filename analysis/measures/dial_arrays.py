@@ -1,8 +1,8 @@
 """Attention and loss when the positions that one attention layer reads are moved by s tokens.
 
-Where a table tells places, the rows that keys or queries read are moved; where places enter the
-scores, turned queries and keys or a bias by distance are those of other places. N documents, T
-tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
+Where a table tells positions, the rows that keys or queries read are moved; where positions enter
+the scores, turned queries and keys or a bias by distance are those of other positions. N documents,
+T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
 
 Order: what is measured, by mechanism; a table; the scores; the loss.
 """
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 
 
 def measure(model, run, asked, shifts):
-    """Arrays of `dial`; raises Nothing where no mechanism tells places."""
+    """Arrays of `dial`; raises Nothing where no mechanism tells positions."""
     result = by_mechanism.of_model(model, WAYS)(model, run, asked, shifts)
     result |= {"shifts": shifts, "causal": model.config.causal}
     return result | maths.followed(result, FOLLOWS[asked.move], asked.seed)
@@ -64,7 +64,7 @@ def _documents(model, asked, shifts):
 
 
 def _by_table(model, run, asked, shifts):
-    """Attention where a table tells places, whose rows are moved."""
+    """Attention where a table tells positions, whose rows are moved."""
     layers = inputs.layers_named(model, asked.layer)
     if model.missing:
         return _alone(model, layers, asked, shifts)
@@ -118,7 +118,7 @@ def _looks(attention, asked, shifts, places, n):
 
 
 def _attention(sums, N, shifts):
-    """Mean attention at the shifts [l S+1 H R], and in the orders of places [l orders S-1 H R]."""
+    """Mean attention at the shifts [l S+1 H R], and in orders of positions [l orders S-1 H R]."""
     by_shift, in_orders = np.split(sums, [len(shifts) + 1], axis=1)
     by_order = in_orders.reshape(len(sums), position_moves.N_ORDERS, -1, *sums.shape[2:])
     return {"attention": by_shift / N, "attention_orders": by_order / min(N, ORDERED)}
@@ -135,7 +135,7 @@ def _alone(model, layers, asked, shifts):
 
 
 def _in_scores(model, run, asked, shifts):
-    """Attention where places enter the scores, turned or biased as at other places."""
+    """Attention where positions enter the scores, turned or biased as at other positions."""
     layers = score_moves.layers(model, asked.layer)
     document_set = _documents(model, asked, shifts)
     N, places = len(document_set), document_set.ordinary()

@@ -78,7 +78,7 @@ def _instead(cfg):
         return "its queries and keys are turned by their place (`kernel` and `lags` read these)"
     if cfg.mechanisms:
         return "its positions are a term of the scores (`kernel` reads it)"
-    return "nothing tells places"
+    return "nothing tells positions"
 
 
 def check_table_alone(model):

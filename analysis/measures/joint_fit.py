@@ -270,7 +270,7 @@ def _variances(covariance):
 
 
 def plane_points(layer, settings, moves, planes):
-    """Places of queries and keys in the plane, before and after: two pairs of [H T 2]."""
+    """Positions of queries and keys in the plane, before and after: two pairs of [H T 2]."""
     drawn = joint.DISTANCES[settings.distance].drawn
     points = []
     for stage, pair in enumerate(stages(layer, moves)):

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..contract.numbers import declared
 from ..contract.rules import Asks, Enough, Share
 from ..machine.language import filled, label, translated
-from ..maths import joint
 from . import joint_fit
 
 MAJORITY = 0.5  # of the heads
@@ -29,46 +26,19 @@ NUMBERS = declared(f"""
     spearman_[before_mean|mean]: Spearman's correlation of products and distances {MOVED}, text by
         text, mean of all heads
         null: {TURNED}[|, with their own scale]
-    mrr_turned_mean: {RANK} {FULL}, after, for queries rotated at random with a move and a scale of
-        their own
-        no null: it is a null
-    first_[mean|plane_mean]: share of the queries whose strongest key is the nearest, after, in
-        [{FULL}|{PLANE}]
-        null: share for shuffled keys
-    mrr_plane_[before_mean|mean]: {RANK} {PLANE}, [before|after]
-        null: mean 1/rank of shuffled keys
-    [closer|farther]_plane: {KEYS} [come closer, by mean 1/rank|move farther away], in {PLANE}
+    closer_plane: {KEYS} come closer, by mean 1/rank, in {PLANE}
         null: {MOST}
-    [same|same_plane]: {KEYS} stay as near as before, in [{FULL}|{PLANE}]
-        null: {MOST}
-    better: share of the heads whose correlation of products and distances goes down
-        null: {TURNED}
-    correlation_moved_mean: correlation of products and distances with the means of queries and keys
-        moved together, not scaled, mean of all heads
-        null: {TURNED}
-    fact c_mean: geometric mean of the scale c over all heads
-    fact n_bound: heads whose c is the smallest or the largest tested value
     fact n_kept: heads left unchanged, since no scale gave a lower correlation
-    changed: largest change of an attention weight by moving and scaling, in float64
-        no null: 0 but for rounding
-    changed_products: largest change of a product by scaling alone, as a share of the largest
-        product
-        no null: 0 but for rounding
     fact documents: documents read
 """)
 # results [L H] of joint_fit.fit that are averaged over all heads, each with its null
 AVERAGED = (
     "correlation_before",
-    "correlation_moved",
     "correlation",
     "spearman_before",
     "spearman",
     "mrr_before",
     "mrr",
-    "mrr_plane_before",
-    "mrr_plane",
-    "first",
-    "first_plane",
 )
 
 
@@ -84,17 +54,7 @@ def summary(fitted):
     for name in AVERAGED:
         for null in ("", "_null"):
             result[name + "_mean" + null] = fitted[name + null].mean()
-    result["mrr_turned_mean"] = fitted["mrr_turned_null"].mean()
-    c = fitted["c"]
-    result["c_mean"] = np.exp(np.log(c).mean())
-    result["n_bound"] = np.isin(c, joint.SCALES[[0, -1]]).sum()
-    result["n_kept"] = fitted["kept"].sum()
-    for null in ("", "_null"):
-        after, before = fitted["correlation" + null], fitted["correlation_before" + null]
-        result["better" + null] = (after < before).mean()
-    result["changed"] = fitted["attention_change"].max()
-    result["changed_products"] = fitted["products_change"].max()
-    return result
+    return result | {"n_kept": fitted["kept"].sum(), "changed": fitted["attention_change"].max()}
 
 
 def by_gain(gain):

@@ -16,7 +16,7 @@ KINDS = {  # what a head of a kind looks at
     "previous": "the token before",
     "next": "the token after it",
     "first": "the first token of the text",
-    "itself": "its own place",
+    "itself": "its own position",
 }
 COPYING = "eigenvalues of the way from a word to its own logit, sum over sum of absolute values"
 N_TEXTS = 4  # from which a page labels heads

@@ -1,9 +1,9 @@
-"""Queries and keys as signals over places, for the lag at which they fit.
+"""Queries and keys as signals over positions, for the lag at which they fit.
 
-Where a table tells places, a layer's input X [T D] holds them, and queries and keys are X W_Q and
-X W_K. Where queries and keys are turned by their place (Su et al. 2021) X holds none: there they
-are read after the turn. T tokens, L layers, H heads, d width of a head, R lags. A signal is X, or
-[2 H T d].
+Where a table tells positions, a layer's input X [T D] holds them, and queries and keys are X W_Q
+and X W_K. Where queries and keys are turned by their place (Su et al. 2021) X holds none: there
+they are read after the turn. T tokens, L layers, H heads, d width of a head, R lags. A signal is X,
+or [2 H T d].
 
 Order: which of both, then each, with the same functions.
 """

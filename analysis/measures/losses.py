@@ -238,7 +238,7 @@ class HiddenAlone(NamedTuple):
 
 
 def _hidden_alone(tokens, places, mask_id):
-    """A row for each of these places [n] of a window [W], with the token there hidden."""
+    """A row for each of these positions [n] of a window [W], with the token there hidden."""
     rows = np.tile(tokens, (len(places), 1))
     numbers = np.arange(len(places))
     rows[numbers, places] = mask_id

@@ -1,8 +1,8 @@
 """What a model's scores are once words are averaged out: its own pass with mean queries and keys.
 
-Query and key of every layer are put to their mean over words before a place turns them. What is
-left of the scores depends on places alone, and the model itself computes it, whatever the mechanism
-(Config.mechanisms). The formula of each mechanism stands beside it.
+Query and key of every layer are put to their mean over words before a position turns them. What is
+left of the scores depends on positions alone, and the model itself computes it, whatever the
+mechanism (Config.mechanisms). The formula of each mechanism stands beside it.
 
 T tokens, L layers, H heads, G heads of keys, d width of a head, R lags.
 
@@ -70,7 +70,7 @@ def means(model, documents, run, what="documents"):
 
 
 def overall(model, by_place):
-    """Mean query and key over words and places, before the turn: [L H d], [L G d]."""
+    """Mean query and key over words and positions, before the turn: [L H d], [L G d]."""
     return [
         (by_place[f"{name}_even"] + by_place[f"{name}_odd"]).mean(axis=2) / 2
         for name in before_turn(model)

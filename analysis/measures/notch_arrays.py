@@ -1,9 +1,9 @@
 """Heads without one band of their positions' waves: attention kept, and the loss.
 
-Where a table tells places, a band of its waves is taken out of what one layer reads; where queries
-and keys are turned, the pairs whose period is in the band stand still. N documents, T tokens, n
-ordinary ones, l layers, K bands and last all waves, W ways, H heads, R offsets, r pairs of
-features.
+Where a table tells positions, a band of its waves is taken out of what one layer reads; where
+queries and keys are turned, the pairs whose period is in the band stand still. N documents, T
+tokens, n ordinary ones, l layers, K bands and last all waves, W ways, H heads, R offsets, r pairs
+of features.
 
 Order: what is measured, by mechanism; a table; turned pairs; what heads keep; the loss.
 """
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 
 
 def measure(model, run, asked):
-    """Arrays of `notch`; raises Nothing where no wave tells places."""
+    """Arrays of `notch`; raises Nothing where no wave tells positions."""
     result = by_mechanism.of_model(model, BY_MECHANISM)(model, run, asked)
     result |= _kept(result, model.config.causal)
     return result | _summary(result)
@@ -168,7 +168,7 @@ def _turned(model, run, asked):
 
 
 def _energies(frequencies, limits, n):
-    """Share of the variance of the turns over n places that each band's pairs have: [K]."""
+    """Share of the variance of the turns over n positions that each band's pairs have: [K]."""
     _, variance = maths.turns(frequencies, n)
     return maths.pairs_inside(frequencies, limits) @ variance / variance.sum()
 

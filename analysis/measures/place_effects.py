@@ -1,7 +1,8 @@
-"""Where the sharpest head of a model looks, and what the loss is without places.
+"""Where the sharpest head of a model looks, and what the loss is without positions.
 
-Both need no table, so that they compare one way to know a place with another; each has an interval
-and what chance gives. N documents, T tokens, L layers, H heads, K changes. Order: attention, loss.
+Both need no table, so that they compare one way to know a position with another; each has an
+interval and what chance gives. N documents, T tokens, L layers, H heads, K changes. Order:
+attention, loss.
 """
 
 from functools import partial
@@ -88,7 +89,7 @@ def _still(angle, number):
 
 
 def off(model, documents, every, seed, run, what):
-    """Change of the loss, in nats per token, when nothing tells places.
+    """Change of the loss, in nats per token, when nothing tells positions.
 
     every: of a masked model, hide one token in this many, at once. Raises NotApplicable for a model
     that predicts nothing, or has nothing to switch off.

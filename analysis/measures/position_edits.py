@@ -1,6 +1,6 @@
 """Positions switched at run time, whatever the mechanism: off, or each token given another's.
 
-Edits for `minitx.run` at the points where places enter: rows of a table, angles by which queries
+Edits for `minitx.run` at the points where positions enter: rows of a table, angles by which queries
 and keys are turned, terms of the scores by distance, or the distances that terms are of. T tokens,
 n of them moved.
 """
@@ -20,7 +20,7 @@ ENTERS = {  # mechanism (Config.mechanisms) -> the point at which it enters
 
 
 def points(config):
-    """Where places enter a stack, in the order of the pass; none in a model without positions."""
+    """Where positions enter a stack, in the order of the pass; none in a model without any."""
     return [*dict.fromkeys(ENTERS[name] for name in config.mechanisms)]
 
 

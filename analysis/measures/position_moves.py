@@ -1,7 +1,7 @@
 """Attention and loss when the positions that one attention layer reads are moved.
 
-l layers, S shifts, W moves, H heads, n ordinary places, R = 2 (REACH + largest shift) + 1 offsets,
-K shifts of the loss.
+l layers, S shifts, W moves, H heads, n ordinary positions, R = 2 (REACH + largest shift) + 1
+offsets, K shifts of the loss.
 """
 
 import numpy as np

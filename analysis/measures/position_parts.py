@@ -2,8 +2,8 @@
 
 Layer 0 reads positions exactly: rows of the position table, which are added to the words and go
 through the norms with their own statistics. In deeper layers the position part is the mean at a
-place over the *other* documents; it is changed, and all else stays as it was. Special tokens at the
-ends keep their positions, since their places always hold the same word.
+position over the *other* documents; it is changed, and all else stays as it was. Special tokens at
+the ends keep their positions, since their places always hold the same word.
 
 T tokens, n ordinary ones, D width, L layers, H heads, N documents.
 

@@ -1,8 +1,8 @@
 """Positions at other sizes: in their own place, or a table added again before every later layer.
 
 What a model predicts and where its heads look at each size, with the table's rows (or turned by the
-angles, biased by the numbers of the tokens' places) and, beside it, with these rows or places in an
-order drawn for each document: as large, but they tell no place.
+angles, biased by the numbers of the tokens' positions) and, beside it, with these rows or positions
+in an order drawn for each document: as large, but they tell no position.
 
 N documents, T tokens, D width, 2 tables (the rows in order, shuffled), S sizes, L layers, H heads,
 R offsets, n tokens that count.
@@ -32,10 +32,10 @@ def scaled(rows, size):
 
 
 def scaled_in_scores(config):
-    """`scaled` where places enter the scores; its rows are the numbers [T] of places.
+    """`scaled` where positions enter the scores; its rows are the numbers [T] of positions.
 
-    Angles of the turns and biases by distance are those of these places, times size; terms that
-    compare content with distances (DeBERTa) are of the distances of these places.
+    Angles of the turns and biases by distance are those of these positions, times size; terms that
+    compare content with distances (DeBERTa) are of the distances of these positions.
     """
 
     def put(places, size):

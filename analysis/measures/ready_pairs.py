@@ -125,7 +125,7 @@ def _check_continues(model, name):
 def copied(model, n, seed):
     """Random words, of which the decoder of an encoder-decoder has said the first.
 
-    In the corrupt text the next word has changed places with a later one.
+    In the corrupt text the next word has changed positions with a later one.
     """
     encoder, rng = model.encoder, np.random.default_rng(seed)
     before, after = (np.tile(x, (n, 1)) for x in repeated.frame(encoder))

@@ -97,7 +97,7 @@ def _check_mask(model, ids):
 
 
 def _probabilities(model, trace, last, place):
-    """What the model expects at the place that asks: [1 V]."""
+    """What the model expects at the position that asks: [1 V]."""
     if model.config.pre_norm:
         last = trace["ln_final"][0, place][None]
     return outputs.probabilities(model, last)

@@ -1,13 +1,13 @@
-"""Attention of one layer whose keys or queries stand elsewhere, where places enter the scores.
+"""Attention of one layer whose keys or queries stand elsewhere, where positions enter the scores.
 
-Turned queries and keys get the angle of another place (rotary), a term of the scores that of
+Turned queries and keys get the angle of another position (rotary), a term of the scores that of
 another distance (buckets, ALiBi, the terms of DeBERTa). Nothing comes round the end, and no
 document is averaged: it is exact in every layer.
 
 l layers, S shifts, H heads, G heads of keys, T tokens, d width of a head, R offsets, K shifts of
 the loss.
 
-Order: what a pass gives; scores at other places; what dial measures of them.
+Order: what a pass gives; scores at other positions; what dial measures of them.
 """
 
 from typing import NamedTuple
@@ -72,7 +72,7 @@ def of_document(model, document):
 
 
 def layers(model, layer=-1):
-    """The layers that --layer names, of those whose scores a place enters."""
+    """The layers that --layer names, of those whose scores a position enters."""
     inputs.check_uncapped(model)
     cfg = model.config
     named = inputs.layers_named(model, layer)
@@ -83,15 +83,15 @@ def layers(model, layer=-1):
 
 
 def turn(x, places, rotary):
-    """Queries or keys [H T d] turned as those of these places [T] of a document of T tokens."""
+    """Queries or keys [H T d] turned as those of these positions [T] of a document of T tokens."""
     frequencies = rotary.for_length(len(places)).frequencies
     return turned(x[None], angles(frequencies, places[None], x.dtype), rotary.scale)[0]
 
 
 def scores(model, part, of_q, of_k, turn=turn):
-    """Scores of a layer [H T T] whose queries and keys stand at these places [T].
+    """Scores of a layer [H T T] whose queries and keys stand at these positions [T].
 
-    turn: what a place does to queries and keys, where it turns them.
+    turn: what a position does to queries and keys, where it turns them.
     """
     cfg = model.config
     q, k = part.q, part.k
@@ -107,7 +107,7 @@ def scores(model, part, of_q, of_k, turn=turn):
 
 
 def _terms(model, part, q, k, lags):
-    """Terms of content with place and place with content, by the lags [T T] of keys: [H T T]."""
+    """Terms of content with position and the reverse, by the lags [T T] of keys: [H T T]."""
     row = distances.distance_row(model.config, lags)[None]
     place = Place(None, 1.0, None, distances.Distances(part.embed, row))
     w = model.layers[part.layer]
@@ -115,7 +115,7 @@ def _terms(model, part, q, k, lags):
 
 
 def pattern(model, part, of_q, of_k, turn=turn):
-    """Attention of a layer [H T T] whose queries and keys stand at these places [T]."""
+    """Attention of a layer [H T T] whose queries and keys stand at these positions [T]."""
     moved = scores(model, part, of_q, of_k, turn)
     return softmax_(np.where(part.hidden, -np.inf, moved).astype(part.q.dtype))
 

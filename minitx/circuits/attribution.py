@@ -74,7 +74,7 @@ def logit_attribution(
 def of_trace(model, trace, batch, column, ids, by_place=False, seed=0) -> Attribution:
     """The same of one text's trace of the points `recorded`, and of one or two ids.
 
-    batch: what the model's own stack reads. column: the place whose logits they are.
+    batch: what the model's own stack reads. column: the position whose logits they are.
     """
     asked, dy = _asked(ids, model.weights.W_U.shape[1], seed)
     slope, columns = _slope_by_stream(with_tokens(model, asked), trace, batch, column, dy)
@@ -204,7 +204,7 @@ class Walk:
         return self.trace[self.stack.key(name, layer)][0, self.columns]
 
     def row(self, component, parts, layer=None, **where):
-        """A row at the place that is shown."""
+        """A row at the position that is shown."""
         layer = NOWHERE if layer is None else layer
         return Row(component, parts, layer, **{"place": self.place, **where})
 

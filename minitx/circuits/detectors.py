@@ -144,12 +144,12 @@ def in_context_score(model: Model, seed: int = 0) -> Scores:
 
 
 def _place(texts, share):
-    """A place in the repeated half, by its share."""
+    """A position in the repeated half, by its share."""
     return texts.first + texts.n + round(share * texts.n)
 
 
 def _loss(logits, tokens, place):
-    """Mean loss of the tokens at a place, in nats."""
+    """Mean loss of the tokens at a position, in nats."""
     y = logits[:, place - 1].astype(np.float64)
     y -= y.max(axis=1, keepdims=True)
     log_sum = np.log(np.exp(y).sum(axis=1))

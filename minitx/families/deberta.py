@@ -1,10 +1,11 @@
 """DeBERTa (He et al. 2021), its second version and v3: a BERT whose scores have three terms.
 
-Content with content, content with place and place with content, where a place is the distance of
-query and key: a row of one table that all layers read. In v2 far distances share rows, the rows may
-be normed, and a layer may read them by its matrices for words. Published checkpoints hold a table
-of absolute positions too, which their enhanced mask decoder adds before the vocabulary: neither the
-reference library nor minitx computes that, so such a file has no head for words here.
+Content with content, content with position and position with content, where a position is the
+distance of query and key: a row of one table that all layers read. In v2 far distances share rows,
+the rows may be normed, and a layer may read them by its matrices for words. Published checkpoints
+hold a table of absolute positions too, which their enhanced mask decoder adds before the
+vocabulary: neither the reference library nor minitx computes that, so such a file has no head for
+words here.
 """
 
 from . import bert

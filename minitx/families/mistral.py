@@ -9,7 +9,7 @@ def places(raw, values):
 
 
 def windows(raw, values):
-    """All layers have the same window: so many keys, the query's own place among them."""
+    """All layers have the same window: so many keys, the query's own position among them."""
     window = raw.get("sliding_window")
     if window is None:
         return {}

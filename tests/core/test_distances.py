@@ -107,7 +107,7 @@ def test_a_model_without_distances_is_scaled_all_the_same():
     t = minitx.run(model, tiny.ids(model, 6))
     expected = t["q", 0] @ t["k", 0].swapaxes(-1, -2) * (3 * 4) ** -0.5
     np.testing.assert_allclose(t["scores", 0], expected, **CLOSE)
-    with pytest.raises(ValueError, match="no point 'c2p' .*needs a term of content with place"):
+    with pytest.raises(ValueError, match="no point 'c2p' .*needs a term of content with position"):
         minitx.run(model, tiny.ids(model, 6), "c2p")
 
 

@@ -100,8 +100,8 @@ def test_on_a_model(bundled):
     arrays, numbers = result.arrays, result.numbers
     assert 0 < arrays["n_carry"] <= arrays["n_heads"] == 16
     for name in experiment.BASES:
-        assert 1 <= numbers[f"columns_{name}"].value <= arrays["d"]
-        assert numbers[f"columns_{name}"].null == numbers["columns_svd"].null
+        assert 1 <= arrays[f"columns_{name}"] <= arrays["d"]
+        assert arrays[f"columns_{name}_null"] == numbers["columns_svd"].null
     assert numbers["paired_svd"].value == pytest.approx(1, abs=1e-6)
     assert numbers["paired_pca"].value < 0.9
     assert arrays["curves"].shape == (4, 2, experiment.DRAWN, 38)

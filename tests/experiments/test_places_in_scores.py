@@ -295,8 +295,8 @@ def test_without_a_table_the_stream_is_compared_with_sinusoids():
     r, verdict = run("cca", minitx.load("zoo/masked-rotary"), documents=44, shuffles=20)
     assert (r["n_kept"], verdict) == (0, "no")
     answer = registry.get("cca").answer(r)
-    assert "follows sinusoids of the place" in answer.measure
-    assert "components of sinusoids of the place" in registry.get("cca").says(r)
+    assert "follows sinusoids of the position" in answer.measure
+    assert "components of sinusoids of the position" in registry.get("cca").says(r)
 
 
 def test_a_stream_that_holds_sinusoids_follows_them():
@@ -355,13 +355,13 @@ def test_where_nothing_tells_places_the_answer_is_that_there_is_nothing(name):
 def test_places_that_enter_every_layer_are_not_injected(name):
     result = analysis.run("inject-positions", name)
     assert result.answer.verdict == "nothing"
-    assert result.answer.value.startswith("places enter every layer already")
+    assert result.answer.value.startswith("positions enter every layer already")
 
 
 def test_where_nothing_tells_places_nothing_can_be_moved():
     result = analysis.run("dial", planted_places.none())
     assert result.answer.verdict == "nothing" and result.answer.measure == "nothing to move"
-    assert result.says == "There is nothing to move: no mechanism tells this model places."
+    assert result.says == "There is nothing to move: no mechanism tells this model positions."
     assert wording.sentence(result.answer) == result.says
     assert "nothing to move" in result.svg
     assert result.numbers == {}

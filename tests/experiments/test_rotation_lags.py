@@ -115,7 +115,7 @@ def test_a_shift_built_in_is_the_offset_of_the_rotation_whatever_the_completion(
     shifted, completion
 ):
     r = run("rotation", shifted, head=ALL, completion=completion, **PLANTED)
-    for name in ("offset", "filter_offset", "attention_offset", "offset_lapack"):
+    for name in ("offset", "filter_offset", "attention_offset"):
         assert tuple(r[name]) == OFFSETS
     # measured 1 - 5e-14
     assert r["share"].min() > 1 - 1e-9
@@ -123,8 +123,6 @@ def test_a_shift_built_in_is_the_offset_of_the_rotation_whatever_the_completion(
     # measured 0.11 to 0.28
     assert r["share_null"].max() < 0.3
     assert (r["excess"] > r["excess_null"]).all()
-    # all but 32 of 128: the smallest rotation leaves the rest alone
-    assert max_error(r["zero"], 0.75) < 1e-9
     # measured 0.09
     assert r["fit"].min() > 1 - 1e-9
     assert r["fit_null"].max() < 0.1
@@ -304,7 +302,7 @@ def test_positions_make_the_peaks_of_the_first_layer_alone(name):
     assert abs(share[1:][directed[1:]]).max() < 0.05  # measured 0.02
     assert r["n_positions"] == 4 == r["n_positions_by_layer"][0]
     assert r["n_positions_null"] == 0
-    assert r["agree_positions"] < r["agree_directed"] == 1
+    assert r["agree_directed"] == 1
     assert registry.get("lags").answer(r).verdict == "partly"
     by_chance = r | {"agree_directed": r["agree_directed_null"]}
     assert registry.get("lags").answer(by_chance).verdict == "no"
@@ -495,12 +493,6 @@ def test_a_basis_by_name_draws_its_own_map_and_the_spread_of_random_ones(bundled
         assert np.array_equal(r["spread"][0], of_bundle["spread"][0])
         assert max_error(r["whole"][0], mean) > 0.1 * mean.max()
     assert (by_name["thin"]["whole"][0].sum(axis=1) < spectrum).all()
-
-
-def test_thin_bases_only_contract(of_bundle):
-    # measured 0.40 to 0.60, 0.34
-    assert of_bundle["modulus"].max() < 0.95
-    assert (of_bundle["modulus"] > of_bundle["modulus_null"]).all()
 
 
 def test_what_chance_cannot_be_told_apart_from_is_left_out(bundled, partial):

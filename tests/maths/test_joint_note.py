@@ -90,8 +90,8 @@ def test_the_option_of_joint_space(bundled):
     plain = analysis.run("joint-space", bundled, head="L0H0")
     result = analysis.run("joint-space", bundled, head="L0H0", note=True)
     assert not [name for name in plain.numbers if name.startswith("note")]
-    assert result.numbers["note_effect_of_c"].value < 1e-9
-    assert result.numbers["note_gathered_wide"].value < result.numbers["note_gathered_narrow"].value
+    assert result.arrays["note_effect_of_c"] < 1e-9
+    assert result.arrays["note_gathered_wide"] < result.arrays["note_gathered_narrow"]
     assert "With the note's own a" in result.says and "<svg" in result.svg
     same = [
         name for name in plain.arrays if np.array_equal(plain.arrays[name], result.arrays[name])

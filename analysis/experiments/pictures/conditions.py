@@ -1,9 +1,10 @@
 """Do heads keep their offset when one patch is repeated, so that only positions differ?
 
-The same heads under four inputs: pictures, their patches dealt to other places, one of its patches
-everywhere, and patches without positions. What remains of each head's attention, above uniform
-attention, to the offset (dy, dx) at which it looks on the pictures. Chance: the same attention with
-the grid's places in random orders. L layers, H heads, n patches, I conditions, S orders.
+The same heads under four inputs: pictures, their patches dealt to other positions, one of its
+patches everywhere, and patches without positions. What remains of each head's attention, above
+uniform attention, to the offset (dy, dx) at which it looks on the pictures. Chance: the same
+attention with the grid's positions in random orders. L layers, H heads, n patches, I conditions, S
+orders.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ DRAWN = 3  # at least, also where no head has an offset
 
 
 class Condition(NamedTuple):
-    """One input: what it is called, which patch [n] stands at each place, and what is edited."""
+    """One input: what it is called, which patch [n] stands at each position, and what is edited."""
 
     words: str
     patches: Callable  # (n, random numbers) -> [n]
@@ -81,7 +82,7 @@ def _input(tokens, places, condition, rng):
 
 
 def _profiles(model, tokens, edits, places, orders):
-    """Attention by offset, in units of uniform attention, for each order of the grid's places.
+    """Attention by offset, in units of uniform attention, for each order of the grid's positions.
 
     [1+S L H 2r+1 2r+1]; what goes to the class token is left out.
     """

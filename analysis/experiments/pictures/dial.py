@@ -1,7 +1,7 @@
 """Does attention follow when the keys' positions are moved over the picture?
 
 In the first layer the keys are computed from positions moved by (dy, dx), the queries and values
-stay. Where a head looks by place, its profile moves by as much, the other way. Chance: keys with
+stay. Where a head looks by position, its profile moves by as much, the other way. Chance: keys with
 positions in random order. H heads of the first layer, m moves.
 """
 

@@ -2,8 +2,8 @@
 
 Queries and keys of the patches of pictures in one space, head by head, as in the joint space of a
 sentence; one picture is drawn, its patches coloured by row and by column. Chance: shuffled keys,
-for rows and columns the grid's places in random orders. L layers, H heads, n patches; axis "stage":
-before, as the model has them, and after, moved and scaled (maths/joint.py).
+for rows and columns the grid's positions in random orders. L layers, H heads, n patches; axis
+"stage": before, as the model has them, and after, moved and scaled (maths/joint.py).
 """
 
 from functools import partial
@@ -59,7 +59,7 @@ def joint_space(
 
 
 def _drawn(layers, shown, settings, fitted):
-    """Places in the plane of the first picture's patches [heads 2 stages n 2], strongest keys."""
+    """The first picture's patches in the plane [heads 2 stages n 2], strongest keys."""
     points = []
     for layer, head in shown:
         stages = joint_fit.plane_points(layers[layer], settings, fitted, fitted)
@@ -161,13 +161,12 @@ register_of_pictures(
             [rows|columns] of the first picture, after
             null: 99% quantile of {SHUFFLES} random orders of the grid's positions
         """,
-        *joint_summary.numbers("mrr_plane_mean", "mrr_plane_before_mean", "correlation_mean"),
-        *joint_summary.numbers("closer_plane", "farther_plane", "same", "same_plane"),
+        *joint_summary.numbers("correlation_mean", "closer_plane"),
         """
         fact heads: heads shown
         fact scale by heads: scale c of a head shown
         """,
-        *joint_summary.numbers("n_bound", "n_kept", "changed", "documents"),
+        *joint_summary.numbers("n_kept", "documents"),
     ],
     answer=joint_summary.answer,
     says=["{n} patches of each of {documents} pictures, {c.size} heads. ", joint_summary.closer],
