@@ -56,11 +56,6 @@ def main():
         print(name, json.dumps(record[name]["held_out"]), flush=True)
 
 
-def kept():
-    """The numbers that were written: {name of a run: its record}."""
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
 def runs(reviews, out):
     """{name: (model, options of `tune`)}; those of reviews where there are any."""
     every = {}

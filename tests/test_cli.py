@@ -121,19 +121,21 @@ def test_a_refused_run_leaves_the_folder_that_was_there(tmp_path):
 
 
 SAID = "The cat sat on the mat, and the dog ran after it."
-AS_TEXT = {"attention": "--tokens 16 --text", "shapes": "--sentence"}
+AS_TEXT = {"attention": ["--tokens", "16", "--text"], "shapes": ["--sentence"]}
 
 
 @pytest.mark.parametrize("experiment", AS_TEXT)
 def test_each_text_is_given_in_the_same_ways(experiment, tmp_path):
     """Itself, in a file, or through -: where a text is read, and where documents are."""
     (tmp_path / "said").write_text(SAID)
-    flags = AS_TEXT[experiment]
+    command = ["run", experiment, "tiny-roberta", "--out", str(tmp_path), *AS_TEXT[experiment]]
     results = []
-    for given in f"'{SAID}'", tmp_path / "said", f"- < {tmp_path}/said":
-        command = f"{sys.executable} -m minitx.analysis run {experiment} tiny-roberta"
-        done = execute(f"{command} --out {tmp_path} {flags} {given}", shell=True)
-        assert done.returncode == 0, done.stderr
+    for given in SAID, tmp_path / "said", "-":
+        if given == "-":
+            process = [sys.executable, "-m", "minitx.analysis", *command, given]
+            subprocess.run(process, cwd=ROOT, input=SAID.encode(), check=True, timeout=100)
+        else:
+            assert cli.main([*command, str(given)]) == 0
         results.append(dict(np.load(tmp_path / f"{experiment}.npz")))
     for name, x in results[0].items():
         assert np.array_equal(x, results[1][name]) and np.array_equal(x, results[2][name])
@@ -387,8 +389,12 @@ def test_a_text_may_be_a_file_or_standard_input(tmp_path, command):
     options = ["--save", written] if command == "trace" else ["--out", tmp_path]
     answers = []
     for given in (text, file, "-"):
-        process = [sys.executable, "-m", "minitx.analysis", command, "tiny-gpt2", given, *options]
-        subprocess.run(process, cwd=ROOT, input=text.encode(), check=True, timeout=100)
+        argv = [*map(str, (command, "tiny-gpt2", given, *options))]
+        if given == "-":
+            process = [sys.executable, "-m", "minitx.analysis", *argv]
+            subprocess.run(process, cwd=ROOT, input=text.encode(), check=True, timeout=100)
+        else:
+            assert cli.main(argv) == 0
         answers.append(written.read_bytes())
     assert answers[0] == answers[1] == answers[2]
 

@@ -22,7 +22,6 @@ MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exc
 ABREAST = 3  # layers of a figure
 LABELLED = 12  # heads of a layer, at most, in the legend of its lines
 DIRECTION, N_ORDERS = profiles.DIRECTION, position_moves.N_ORDERS
-SLOPE = 0.5  # of the expected slope, from which a layer follows in part
 
 
 def dial(

@@ -3,16 +3,11 @@
 Nothing here is timed, and no other system runs.
 """
 
-import json
-import re
-
 import numpy as np
 import pytest
-from scipy.special import log_softmax
 
 import minitx
-from benchmarks import __main__ as command
-from benchmarks import cases, circuits, corpus, machine, peers, rounds, shapes, summary
+from benchmarks import cases, corpus, peers, rounds, shapes, summary
 
 SMALL = cases.Case(
     "small",
@@ -97,17 +92,6 @@ def test_minitx_gives_the_same_under_every_task(work, shape):
     assert np.abs(arrays["internals"]["q"] - q).max() < 1e-5 * np.abs(q).max()
     logits = trace["logits"]
     assert np.abs(arrays["logits"]["logits"] - logits).max() < 1e-5 * np.abs(logits).max()
-
-
-def test_loss_and_generation_are_those_of_the_logits(work):
-    peer = peers.Minitx(work / "gpt2-small", 1)
-    tokens = shapes.ids("gpt2-small", 1, 12)
-    logits = peer.logits(tokens)["logits"][0].astype(np.float64)
-    losses = -log_softmax(logits, axis=1)[np.arange(11), tokens[0, 1:]]
-    assert peer.loss(tokens)["loss"] == pytest.approx(losses.mean(), rel=1e-5)
-    continued = peer.generation(tokens)["tokens"]
-    assert continued.shape == (1, 12 + peers.NEW)
-    assert continued[0, 12] == logits[-1].argmax()
 
 
 # rounds
@@ -223,126 +207,3 @@ def test_the_page_has_every_wanted_number_every_case_and_what_to_mind():
     assert "onnxruntime not installed" in page
     del run["cases"]["report"]
     assert "minitx report tiny-roberta | not measured" in summary.markdown(run, "2026-01-01")
-
-
-# experiments that read a corpus
-
-
-def corpus_run(seconds, peaks):
-    """A run in which "probe" took these seconds and this memory for 20, 80 and 320 documents.
-
-    None: not measured.
-    """
-    run = {}
-    for n, s, peak in zip(corpus.DOCUMENTS, seconds, peaks):
-        if s is not None:
-            measured = {"seconds": {"experiment/probe": [s]}, "lost": {}}
-            measured["memory"] = {"experiment/probe": [[peak, None]]}
-            run[corpus.case(n)] = {"0": measured}
-    return {"cases": run}
-
-
-def test_starting_does_not_count_among_documents_per_second_nor_the_model_in_what_one_adds():
-    run = corpus_run([5 + n / 60 for n in corpus.DOCUMENTS], [150e6, 150e6, 153e6])
-    points = corpus.points(run, "experiment/probe")
-    assert [n for n, *_ in points] == [20, 80, 320]
-    assert corpus.rate(points) == pytest.approx(60) and corpus.growth(points) == pytest.approx(1e4)
-    assert corpus.growth([(20, 5, 9e6), (80, 6, 3e6)]) == -1e5  # said as it is
-    (row,) = corpus.rows(corpus_run([3, 5, 9], [150e6, 150e6, 153e6]))
-    assert row == ["probe", "20 · 80 · 320", "3 · 5 · 9", "50", "150 · 150 · 153", "10"]
-
-
-def test_an_experiment_is_run_on_a_number_of_documents_in_the_measured_process(monkeypatch):
-    from minitx.analysis import __main__ as line
-
-    given = []
-    # it ends well the first time, and with exit code 1 the second
-    monkeypatch.setattr(line, "main", lambda argv: given.append(argv[:-1]) or len(given) - 1)
-    peer = peers.Experiment(None, 1)
-    order = {"task": "remove-positions", "shape": cases.ANY, "batch": 20, "tokens": 64}
-    assert peers.answer(peer, order)["seconds"] >= 0
-    assert given == ["run remove-positions tiny-roberta --documents 20 --tokens 64 --out".split()]
-    with pytest.raises(RuntimeError):
-        peers.answer(peer, order)
-
-
-# the command
-
-
-@pytest.fixture
-def small(work, tmp_path, monkeypatch):
-    """The command on two small cases -> a function of its options, and the folder of results."""
-    case = SMALL._replace(peers=SMALL.peers[:2], rounds=1)
-    two = {name: case._replace(name=name) for name in ("first", "second")}
-    monkeypatch.setattr(command, "CASES", two)
-    monkeypatch.setattr(summary, "CASES", two)
-    monkeypatch.setattr(command, "SETS", 2)
-    monkeypatch.setattr(machine, "commit", lambda: "abc")
-
-    def main(*options):
-        return command.main(["--work", str(work), "--out", str(tmp_path), *options])
-
-    return main, tmp_path
-
-
-def record_measured(monkeypatch, stop=None):
-    """Every (case, set) that is measured from now on; KeyboardInterrupt before number `stop`."""
-    measure = rounds.measure
-    measured = []
-
-    def recording(case, processes, n, shift, show):
-        if len(measured) == stop:
-            raise KeyboardInterrupt
-        measured.append((case.name, shift))
-        return measure(case, processes, n, shift, show)
-
-    monkeypatch.setattr(rounds, "measure", recording)
-    return measured
-
-
-def test_resume_measures_what_is_left_and_writes_the_page(small, monkeypatch):
-    main, out = small
-    main()
-    (path,) = out.glob("*.json")
-    assert {p.suffix for p in out.iterdir()} == {".json", ".md", ".svg"}
-    run = json.loads(path.read_text())
-    before = json.dumps(run["cases"]["first"])
-    del run["cases"]["second"]["1"]
-    path.write_text(json.dumps(run))
-    measured = record_measured(monkeypatch)
-    main("--resume")
-    run = json.loads(path.read_text())
-    assert measured == [("second", 1)] and json.dumps(run["cases"]["first"]) == before
-    assert set(run["cases"]["second"]) == {"0", "1"}
-    monkeypatch.setattr(machine, "commit", lambda: "another")
-    with pytest.raises(SystemExit, match="cannot be resumed: it differs in commit"):
-        main("--resume")
-
-
-def test_cases_are_named_in_full_or_as_they_begin():
-    def planned(*words):
-        return [case.name for case in command.plan(command.parsed(["--only", *words]))[0]]
-
-    assert planned("corpus", "svd") == ["corpus-20", "corpus-80", "corpus-320", "svd"]
-    assert planned("roberta-1x128") == ["roberta-1x128"]
-    assert "roberta-1x128-one-thread" in planned("roberta-1x")
-    assert planned("must") == [case.name for case in cases.must()]
-    with pytest.raises(SystemExit):
-        planned("no-such-case")
-
-
-# sizes
-
-
-def test_the_bench_extra_names_every_system():
-    text = (machine.ROOT / "setup.cfg").read_text(encoding="utf-8")
-    extra = re.search(r"^bench =\n((?: +.*\n)+)", text, re.M)[1]
-    named = {re.match(r" +([\w-]+)", line)[1] for line in extra.splitlines()}
-    systems = {name for peer in peers.PEERS.values() for name in peer.packages}
-    assert systems - {"minitx", "numpy"} <= named
-
-
-def test_lines_of_a_snippet_are_those_of_its_statements():
-    assert circuits.lines_of(circuits.Minitx.attribution) == 1
-    assert circuits.lines_of(circuits.Minitx.paths) == 2  # one of them written on three lines
-    assert circuits.lines_of(circuits.TransformerLens.attribution) == 5

@@ -55,19 +55,6 @@ def text_of(key, columns):
     return tuple(columns if axis in "TS" else slice(None) for axis in axes)
 
 
-@pytest.mark.parametrize("variant", ALL)
-def test_padding_in_float32(variant):
-    """The same to float32's roundings: measured 9e-7 of the largest value, bound 5e-6."""
-    model = tiny.load(variant, np.float32)
-    rows = [tiny.ids(model, n, seed=n) for n in (3, 8, 5)]
-    for side in ("left", "right"):
-        tokens, valid, where = tiny.padded(rows, side)
-        x = minitx.forward(model, tokens, valid=valid)
-        for i, row in enumerate(rows):
-            alone = minitx.forward(model, row)[0]
-            assert abs(x[i, where[i]] - alone).max() < 5e-6 * abs(alone).max()
-
-
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_what_lies_under_the_padding_changes_no_bit(model, side):
     rows = [tiny.ids(model, n, seed=n) for n in (3, 8, 5)]
@@ -145,12 +132,12 @@ def test_attention_rows_sum_to_one_or_see_nothing(model):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_precision_from_end_to_end(dtype):
     """Every point has the model's precision, with padding and a mask too."""
-    for variant in ALL:
+    for variant in (*ALL, *tiny.PAIRS, "bart-scaled", "marian-odd", "t5-relu", "t5-gated-tied"):
         model = tiny.load(variant, dtype)
-        tokens, valid, _ = tiny.padded([tiny.ids(model, n) for n in (6, 4)], "left")
-        trace = minitx.run(model, tokens, valid=valid, mask=near)
+        tokens, given = tiny.texts(model)
+        trace = minitx.run(model, tokens, **given, mask=near)
         assert {x.dtype for x in trace.values()} == {np.dtype(dtype)}
-        assert minitx.forward(model, tokens).dtype == dtype
+        assert minitx.forward(model, tokens, **given).dtype == dtype
 
 
 # --- positions and types

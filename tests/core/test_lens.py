@@ -27,15 +27,6 @@ def lens(model, stream, valid):
     return minitx.logits(model, x, valid=valid) if model.config.task_head else x
 
 
-def test_at_the_last_layer_it_gives_the_models_own_logits(model):
-    tokens, given = tiny.texts(model)
-    trace = minitx.run(model, tokens, **given)
-    x = minitx.forward(model, tokens, **given)
-    assert np.array_equal(minitx.final_norm(model, trace["resid_post", -1]), x)
-    if "logits" in trace:
-        assert np.array_equal(lens(model, trace["resid_post", -1], given["valid"]), trace["logits"])
-
-
 def test_at_any_layer_it_gives_the_logits_of_the_model_that_ends_there(model):
     tokens, given = tiny.texts(model)
     valid = given["valid"]

@@ -156,16 +156,6 @@ def test_a_decoder_sees_no_later_token_and_all_of_the_source(model):
         assert (abs(minitx.forward(model, tokens, source=other)[0] - x).max(-1) > 1e-6).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_one_precision_from_end_to_end(dtype):
-    for variant in ALL:
-        model = tiny.load(variant, dtype)
-        tokens, given = tiny.texts(model)
-        trace = minitx.run(model, tokens, **given, cross_mask=near, enc_mask=near)
-        assert {x.dtype for x in trace.values()} == {np.dtype(dtype)}
-        assert minitx.forward(model, tokens, **given).dtype == dtype
-
-
 # --- the encoder by itself
 
 

@@ -20,51 +20,12 @@ def model(request):
     return tiny.load(request.param)
 
 
-def same_bits(trace, other):
-    """Two traces hold the same points, bit for bit."""
-    if trace.keys() != other.keys():
-        return False
-    return all(np.array_equal(x, other[key]) for key, x in trace.items())
-
-
 def name_of(key):
     """A point's name: a key is the name, or (name, layer)."""
     return key if isinstance(key, str) else key[0]
 
 
 # --- what is recorded
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
-    """Every point of both stacks, as a function, as an array, one at a time and all at once."""
-    model = tiny.load(variant, dtype)
-    tokens, given = tiny.texts(model, source_side="right")
-    single = {"source": tiny.ids(model.encoder, 1)}
-    for text, inputs in ((tokens, given), (tiny.ids(model, 3), single)):
-        plain = minitx.run(model, text, **inputs)
-        assert set(plain) == tiny.computed(model)
-        for name in set(map(name_of, plain)):
-            edited = minitx.run(model, text, **inputs, edits={name: lambda x: x})
-            assert same_bits(edited, plain), name
-        contiguous = {key: np.ascontiguousarray(x) for key, x in plain.items()}
-        for edits in (dict(plain), dict.fromkeys(plain, np.array), contiguous):
-            assert same_bits(minitx.run(model, text, **inputs, edits=edits), plain)
-
-
-def test_watching_changes_no_bit(model):
-    tokens, given = tiny.texts(model)
-    trace = minitx.run(model, tokens, **given)
-    x = minitx.forward(model, tokens, **given)
-    last = "ln_final" if model.config.pre_norm else ("resid_post", -1)
-    assert np.array_equal(x, trace[last])
-    if model.config.task_head:
-        assert np.array_equal(minitx.logits(model, x, valid=given["valid"]), trace["logits"])
-    for key in trace:  # and a point is the same whether others are kept or not
-        single = minitx.run(model, tokens, [key], **given)
-        assert list(single) == [key]
-        assert np.array_equal(single[key], trace[key])
 
 
 def test_shapes_are_what_the_table_says(model):
@@ -181,18 +142,6 @@ def test_a_norm_of_t5_takes_no_mean_off_and_an_edited_scale_is_used():
         assert not any(f"{name}_mean" in key for key in t)
         doubled = minitx.run(model, tokens, **given, edits={(f"{name}_scale", 1): lambda s: 2 * s})
         np.testing.assert_allclose(doubled[name, 1], 2 * t[name, 1], **CLOSE)
-
-
-def test_what_is_recorded_is_nobody_elses_memory(model):
-    tokens, given = tiny.texts(model)
-    trace = minitx.run(model, tokens, **given)
-    weights = [x for stack in (model, model.encoder) for _, x in tiny.walk(stack)]
-    for key, x in trace.items():
-        assert not any(np.shares_memory(x, w) for w in weights if w.size), key
-        np.add(x, 1, out=x)  # writable, and nothing of it comes back in the next run
-    again = minitx.run(model, tokens, **given)
-    assert not same_bits(trace, again)
-    assert same_bits(again, minitx.run(model, tokens, **given))
 
 
 # --- edits

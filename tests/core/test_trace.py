@@ -15,12 +15,27 @@ from minitx.heads import axes_of_logits
 
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
 VARIANTS += ["bert-question", "gpt2-token", "electra-choice", "mpnet-masked"]
+PAIRED = [*tiny.PAIRS, "bart-scaled", "bart-bare", "t5-gated-tied", "t5-relu"]
 CLOSE = dict(rtol=0, atol=1e-12)
 
 
 @pytest.fixture(params=VARIANTS)
 def model(request):
     return tiny.load(request.param)
+
+
+@pytest.fixture(params=[*VARIANTS, *PAIRED])
+def either(request):
+    """A single stack, or an encoder-decoder."""
+    return tiny.load(request.param)
+
+
+def inputs(model):
+    """(tokens, what goes with them): a padded batch, and texts without padding."""
+    yield tiny.texts(model, source_side="right")
+    for shape in ((1, 6), (3, 1), (1,)):
+        source = {} if model.encoder is None else {"source": tiny.ids(model.encoder, *shape)}
+        yield tiny.ids(model, *shape), source
 
 
 def batch(model):
@@ -49,33 +64,32 @@ def last_hidden(model):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, *PAIRED])
 def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
     """Every point of every family, as a function, as an array, one at a time and all at once."""
     model = tiny.load(variant, dtype)
-    unpadded = [tiny.ids(model, 1, 6), tiny.ids(model, 3, 1), [4]]
-    for tokens, valid in (batch(model), *((tokens, None) for tokens in unpadded)):
-        plain = minitx.run(model, tokens, valid=valid)
+    for tokens, given in inputs(model):
+        plain = minitx.run(model, tokens, **given)
         assert list(plain) and set(plain) == tiny.computed(model)
         for name in set(map(name_of, plain)):
-            edited = minitx.run(model, tokens, valid=valid, edits={name: lambda x: x})
+            edited = minitx.run(model, tokens, edits={name: lambda x: x}, **given)
             assert same_bits(edited, plain), name
         arrays = dict(plain)
         functions = dict.fromkeys(plain, np.array)
         contiguous = {key: np.ascontiguousarray(x) for key, x in plain.items()}
         for edits in (arrays, functions, contiguous):
-            assert same_bits(minitx.run(model, tokens, valid=valid, edits=edits), plain)
+            assert same_bits(minitx.run(model, tokens, edits=edits, **given), plain)
 
 
-def test_watching_changes_no_bit(model):
-    tokens, valid = batch(model)
-    trace = minitx.run(model, tokens, valid=valid)
-    x = minitx.forward(model, tokens, valid=valid)
-    assert np.array_equal(x, trace[last_hidden(model)])
-    if model.config.task_head:
-        assert np.array_equal(minitx.logits(model, x, valid=valid), trace["logits"])
+def test_watching_changes_no_bit(either):
+    tokens, given = tiny.texts(either)
+    trace = minitx.run(either, tokens, **given)
+    x = minitx.forward(either, tokens, **given)
+    assert np.array_equal(x, trace[last_hidden(either)])
+    if either.config.task_head:
+        assert np.array_equal(minitx.logits(either, x, valid=given["valid"]), trace["logits"])
     for key in trace:  # and a point is the same whether others are kept or not
-        single = minitx.run(model, tokens, [key], valid=valid)
+        single = minitx.run(either, tokens, [key], **given)
         assert list(single) == [key]
         assert np.array_equal(single[key], trace[key])
 
@@ -183,15 +197,16 @@ def assert_norms(model, t, i):
         np.testing.assert_allclose(t[name, i], expected, **CLOSE)
 
 
-def test_what_is_recorded_is_nobody_elses_memory(model):
-    tokens, valid = batch(model)
-    trace = minitx.run(model, tokens, valid=valid)
+def test_what_is_recorded_is_nobody_elses_memory(either):
+    tokens, given = tiny.texts(either)
+    trace = minitx.run(either, tokens, **given)
+    weights = [x for stack in filter(None, (either, either.encoder)) for _, x in tiny.walk(stack)]
     for key, x in trace.items():
-        assert not any(np.shares_memory(x, w) for _, w in tiny.walk(model) if w.size), key
+        assert not any(np.shares_memory(x, w) for w in weights if w.size), key
         np.add(x, 1, out=x)  # writable, and nothing of it comes back in the next run
-    again = minitx.run(model, tokens, valid=valid)
+    again = minitx.run(either, tokens, **given)
     assert not same_bits(trace, again)
-    assert same_bits(again, minitx.run(model, tokens, valid=valid))
+    assert same_bits(again, minitx.run(either, tokens, **given))
 
 
 # --- edits

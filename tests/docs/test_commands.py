@@ -163,8 +163,9 @@ def without_out(argv):
 
 
 NAMES = [line for line in LINES if is_a_name(line)]
-RUN = {  # what is run: its line; lines that come to the same, wherever it is written, are run once
-    (*without_out(settled(arguments(line))),): line
+RUN = {  # what is run: its line; lines that come to the same, wherever it is written, in whichever
+    # language and order of flags, are run once
+    frozenset(without_out(settled(arguments(line)))) - {"--lang", "ja"}: line
     for line in LINES
     if line not in NAMES and not is_not_run(line)
 }
@@ -250,7 +251,7 @@ def test_what_stands_for_words_still_stands_for_some():
     assert {*WORDS} <= said
     assert {*OF_A_LINE, *STATUS} <= {*LINES}
     assert {*SMALL, *FEWER} <= {word for line in LINES for word in arguments(line)}
-    used = {word for argv in RUN for word in argv}
+    used = {word for words in RUN for word in words}
     assert not [word for word in used if word.isupper() and len(word) > 1], "a word for nothing"
 
 

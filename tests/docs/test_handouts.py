@@ -24,9 +24,10 @@ def pages(monkeypatch, tmp_path):
     return n
 
 
-@pytest.mark.parametrize("lesson", notebook.every("en"), ids=lambda lesson: lesson.name)
-def test_no_handout_has_more_than_four_pages(lesson, pages, capsys):
+def test_no_handout_has_more_than_four_pages(pages, capsys):
+    names = [lesson.name for lesson in notebook.every("en")]
     assert handouts.main() == 0
-    assert capsys.readouterr().out.count(f"{lesson.name}.pdf: 4 pages") == 2  # in two languages
-    pages[lesson.name] = 5
+    said = capsys.readouterr().out
+    assert {said.count(f"{name}.pdf: 4 pages") for name in names} == {2}  # in two languages
+    pages[names[-1]] = 5
     assert handouts.main() == 1

@@ -24,7 +24,7 @@ EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted:
 OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
 OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
 # take longer documents, or a mechanism in the scores
-CAUSAL = "follow", "slope", "n_orders_follow", "lost", "named", "slope_named"
+CAUSAL = "follow", "slope", "lost"
 OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # not of a table
 OF_TERMS = {"c2p_share", "p2c_share"}  # of DeBERTa
 UNTOLD = {
@@ -35,18 +35,13 @@ UNTOLD = {
         "gauge_peaks_directed",
         "gauge_directed",
         "one_offset_directed",
-        "gauge_peaks_positions_directed",
         "agree_directed",
-        "lines_directed",
-        "bands_directed",
-        "right_by_basis",
-        "filter_by_basis",
     },
     ("sources", "bundled"): OF_TERMS,
     ("sources", "causal"): OF_TERMS,
     ("dial", "bundled"): OF_KERNELS,
     ("dial", "causal"): OF_KERNELS,
-    ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
+    ("lags", "causal"): {"agree_directed"},
     ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
     ("kernel", "causal"): {"error"},
     ("mechanisms", "bundled"): {"without_fastest", *CAUSAL},  # of rotary models alone
@@ -56,7 +51,6 @@ UNTOLD = {
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole", "step_output"},  # an encoder has no steps
-    ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99%
 }
 
 

@@ -103,6 +103,7 @@ def test_the_model_as_it_is_stands_among_the_sizes(bundled, name):
     assert r["n_predicted"] == sum(map(len, costs))
 
 
+@pytest.mark.release
 def test_the_table_of_the_readme_is_what_a_run_gives():
     """Whatever the kernels: they move the losses by 1e-6; a number may lie on the edge of 0.005.
 

@@ -217,8 +217,8 @@ def test_two_models_are_compared_on_one_side(bart, tmp_path):
     folder = str(bart.tokenizer.folder)
     for side, layers in (("encoder", 2), ("decoder", 3)):
         out = tmp_path / side
-        given = ["compare", folder, folder, "--experiment", "bases", "--side", side]
-        given += ["--documents", "2", "--rotations", "20", "--out", str(out)]
+        given = ["compare", folder, folder, "--experiment", "singular-values"]
+        given += ["--side", side, "--out", str(out)]
         assert commands.run_command(given) == 0
         record = json.loads((out / "compare.json").read_text())
         assert record["A"]["side"] == side

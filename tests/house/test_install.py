@@ -106,6 +106,7 @@ def python(request, clone, wheel, tmp_path_factory):
     return python
 
 
+@pytest.mark.release
 def test_an_sdist_gives_the_same_wheel_and_itself(built, tmp_path):
     """To the byte, elsewhere and years later."""
     wheel, archive = built

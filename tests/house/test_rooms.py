@@ -78,8 +78,7 @@ def stays(module, path):
     anywhere = {name.split(".")[0] for name in names if not name.startswith("urllib.parse")}
     heavy = {"matplotlib", "torch", "transformers", "onnxruntime", "transformer_lens"}
     heavy |= {"dask", "distributed", "cloudpickle"}
-    if module != "benchmarks.recipe_in_torch":  # which nothing imports at its top
-        assert not top & heavy, module
+    assert not top & heavy, module
     if module.startswith("minitx.weights"):
         assert not anywhere & {"torch", "transformers"}, module
     if rooms.room(module) == "minitx":

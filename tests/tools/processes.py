@@ -8,10 +8,10 @@ from pathlib import Path
 TOOLS = Path(__file__).parent
 
 
-def python(*arguments):
+def python(*arguments, **environment):
     """Run Python with these arguments -> exit status, and what it wrote to both streams."""
     path = os.pathsep.join([str(TOOLS.parents[1]), str(TOOLS)])
-    environment = os.environ | {"PYTHONPATH": path}
+    environment = os.environ | {"PYTHONPATH": path} | environment
     command = [sys.executable, *arguments]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=280, check=False
