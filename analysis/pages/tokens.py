@@ -80,12 +80,14 @@ def css():
     >>> css().partition("--text")[0]
     ':root { color-scheme: light dark; '
     """
+    # pages whose theme is chosen have its colours on the element itself
+    printed = _variables({name: f"{value} !important" for name, value in PRINTED.items()})
     return "\n".join(
         (
             f":root {{ color-scheme: light dark; {_variables(LIGHT | SIZES)} }}",
             f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}",
             f"@media {PHONE} {{ :root {{ {_variables(NARROW)} }} }}",
-            f"@media print {{ :root {{ color-scheme: light; {_variables(PRINTED)} }} }}\n",
+            f"@media print {{ :root {{ color-scheme: light !important; {printed} }} }}\n",
         )
     )
 

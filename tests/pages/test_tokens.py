@@ -136,3 +136,8 @@ def rows(colormap):
 def hue(colour):
     """Where on the wheel, 0 to 1."""
     return colorsys.rgb_to_hsv(*to_rgb(colour))[0]
+
+
+def test_what_is_printed_has_the_colours_of_paper_whatever_theme_was_chosen():
+    printed = tokens.css().partition("@media print")[2]
+    assert printed.count("!important") == printed.count(": ") == 1 + len(tokens.PRINTED)
