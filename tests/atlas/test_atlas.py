@@ -213,10 +213,11 @@ def test_other_pictures_are_trusted_as_the_plane_is(monkeypatch, ids):
 
 
 @pytest.mark.usefixtures("chance")
-@pytest.mark.parametrize("base, kind", [*zip(null_models.BASES, null_models.KINDS)])
-def test_random_weights_have_no_head_that_stands_out(base, kind, tmp_path):
-    model = minitx.load(null_models.write(base, kind, tmp_path, 0))
-    computed = compute(model, "sample", How(sentences=24)).sides[0]
+@pytest.mark.parametrize("kind", ["random-start", "shuffled-matrices"])
+@pytest.mark.parametrize("seed, base", [*enumerate(null_models.BASES)])
+def test_random_weights_have_no_head_that_stands_out(base, kind, seed, tmp_path):
+    model = minitx.load(null_models.write(base, kind, tmp_path, seed))
+    computed = compute(model, "sample", How(sentences=24, seed=seed)).sides[0]
     assert computed.flags == []
 
 

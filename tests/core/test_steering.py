@@ -138,13 +138,13 @@ def test_what_random_weights_reach_is_no_verdict_beyond_chance():
 
 
 def test_kinds_that_do_not_differ_are_steered_no_more_than_chance():
-    """10 labellings of the same texts: each is beyond chance with p < 1/21, two with p < 0.08."""
+    """20 labellings of the same texts: by its rule one has p < 1/21, and three p < 0.07."""
     model, even, odd = two_kinds()
     verdicts = []
-    for seed in range(10):
+    for seed in range(20):
         mixed = np.random.default_rng(seed).permutation([*even, *odd])
         verdicts.append(contrast_of(model, [*mixed[:20]], [*mixed[20:]], seed=seed).verdict)
-    assert verdicts.count("beyond chance") <= 1 < verdicts.count("no more than chance")
+    assert verdicts.count("beyond chance") <= 2 < verdicts.count("no more than chance")
 
 
 def test_too_few_texts_are_undecided():

@@ -38,7 +38,9 @@ def verdict(experiment, arrays):
     return registry.get(experiment).answer(arrays).verdict
 
 
-@pytest.mark.parametrize("name, seed", [("tiny-roberta", 1), ("tiny-induction", 0)])
+@pytest.mark.parametrize(
+    "name, seed", [("tiny-gpt2", 0), ("tiny-roberta", 1), ("tiny-induction", 0)]
+)
 def test_random_weights_carry_no_answer(name, seed):
     random = document_features.untrained(minitx.load(name), np.random.default_rng(seed))
     for experiment in NAMES:

@@ -192,8 +192,7 @@ def sources_of(model, tokens):
 
 @pytest.mark.parametrize("name", registry.OF_PICTURES)
 def test_each_runs_by_name_and_shows_itself(tmp_path, name):
-    few = {"documents": max(4, registry.OF_PICTURES[name].least_documents)}
-    result = analysis.run(name, "tiny-vit", **(few if name != "positions" else {}))
+    result = analysis.run(name, "tiny-vit", **({"documents": 8} if name != "positions" else {}))
     result.save(tmp_path, format="png")
     assert (tmp_path / f"{name}.json").is_file() and result.says and "nan" not in result.says
     assert result.title.startswith(registry.OF_PICTURES[name].question)

@@ -323,7 +323,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes(tmp_path):
     duration = time.monotonic() - begin
     draw = random.Random(0)
     resumed = 0
-    for i in range(2):  # tools/killed.py kills more often
+    for i in range(3):  # tools/killed.py kills more often
         before = states(killed)
         process = resumed_profiles(killed)
         if i % 2 == 0:
