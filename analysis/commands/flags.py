@@ -40,7 +40,7 @@ def of_experiment(command, experiment):
     if not sides.has_own(experiment):
         of_side(command)
     if experiment.reads_texts:
-        of_ids(command, {option.name for option in experiment.options})
+        of_ids(command, experiment.option_names)
 
 
 def of_experiments(command, experiments):

@@ -57,7 +57,7 @@ def with_own(experiment, model, given):
 
     Where a text, pairs or a prompt are named, they alone are read.
     """
-    names = {option.name for option in experiment.options}
+    names = experiment.option_names
     names -= {name for name, those in ONLY.items() if experiment.name not in those}
     own = {name: value for name, value in _of(model).items() if name in names}
     if experiment.name in IN_PAIRS and _of(model).get("text") == DATES:

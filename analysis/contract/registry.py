@@ -128,6 +128,11 @@ class Experiment:
         """First paragraph of the docstring."""
         return " ".join(itertools.takewhile(bool, self._doc))
 
+    @property
+    def option_names(self):
+        """What its options are called."""
+        return {option.name for option in self.options}
+
     @cached_property
     def options(self):
         """The keywords of `run`, with the 'name: help' lines of its docstring."""

@@ -39,7 +39,7 @@ def split(options):
 
 def has_own(experiment):
     """Whether an experiment has a keyword `side` by itself."""
-    return any(option.name == OPTION.name for option in experiment.options)
+    return OPTION.name in experiment.option_names
 
 
 def of(experiment):

@@ -148,14 +148,13 @@ class Plan(NamedTuple):
     def options(self, experiment):
         """What an experiment reads otherwise than by itself."""
         cost = costs(self.reads_pictures).get(experiment.name, OTHERS)
-        names = {option.name for option in experiment.options}
         options = {}
         if 0 < self.documents < cost.documents and not cost.is_own:
-            [name] = names & {"documents", "n_pairs"}
+            [name] = experiment.option_names & {"documents", "n_pairs"}
             options[name] = self.documents
         if cost.documents and self.tokens and not 0 < cost.tokens <= self.tokens:
             options["tokens"] = self.tokens
-        return {name: value for name, value in options.items() if name in names}
+        return {name: value for name, value in options.items() if name in experiment.option_names}
 
     @property
     def is_whole(self):

@@ -142,8 +142,7 @@ def _rank(job):
     experiment = registry.get(job.experiment)
     if budget.shares_passes(job.experiment):
         return SHARING
-    names = {option.name for option in experiment.options}
-    return READING if names & COUNTED else QUICK
+    return READING if experiment.option_names & COUNTED else QUICK
 
 
 def _groups(jobs, n_processes):
@@ -196,7 +195,7 @@ def _options_of(experiment, options, model):
     """Those of the options that an experiment has, and a note where it takes more documents."""
     with contextlib.suppress(registry.NotApplicable):  # which a run says by itself
         experiment = registry.of_model(experiment, model)
-    names = {sides.OPTION.name, *(option.name for option in experiment.options)}
+    names = {sides.OPTION.name, *experiment.option_names}
     own = {name: value for name, value in options.items() if name in names}
     n, least = own.get("documents", 0), experiment.least_documents
     is_enough = not 0 < n < least  # 0: all that there are

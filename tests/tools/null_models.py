@@ -108,8 +108,8 @@ def row(name, models):
 
 def answered(experiment, model, tokens):
     """What an experiment answers of documents of so many tokens; None where it is not asked."""
-    own = {option.name for option in experiment.options}
-    asked = {key: x for key, x in ({"tokens": tokens} | FEW[tokens]).items() if key in own}
+    given = {"tokens": tokens} | FEW[tokens]
+    asked = {key: x for key, x in given.items() if key in experiment.option_names}
     try:
         return analysis.run(experiment.name, model, **asked).answer
     except (NotApplicable, ValueError) as error:

@@ -56,7 +56,7 @@ SMALL = {
 def small(experiment):
     """Options with which an experiment takes seconds: those of SMALL, or few short documents."""
     few = {"documents": max(3, experiment.least_documents), "tokens": 24}
-    names = {option.name for option in experiment.options}
+    names = experiment.option_names
     return SMALL.get(experiment.name, {key: n for key, n in few.items() if key in names})
 
 

@@ -73,7 +73,7 @@ def answer(name, model, **options):
 
 def on_documents(name, model, tokens):
     """The verdict on documents of so many tokens."""
-    own = {option.name for option in registry.get(name).options}
+    own = registry.get(name).option_names
     asked = {"tokens": tokens, "documents": LENGTHS[tokens]}
     options = {key: n for key, n in asked.items() if key in own} | VERDICTS[name]
     return answer(name, model, **options)
