@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from . import states
 from .states import INDEX, MODEL
-from .writing import replace_file
+from .writing import write
 
 BUNDLED = Path(__file__).parent
 PICTURES = "pictures"  # folder of the checkpoints that read these
@@ -385,6 +385,4 @@ def write_record(record):
     """Replace the record in one step."""
     path = record_path(record["repo"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    replace_file(draft, os.path.realpath(path))
+    write(path, (json.dumps(record, indent=1) + "\n").encode())

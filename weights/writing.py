@@ -8,6 +8,21 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def write(path, content):
+    """Replace a file by these bytes, or write them into what is no ordinary file."""
+    target = replaced_by(path)
+    if target is None:
+        write_into(path, content)
+        return
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_bytes(content)
+        replace_file(draft, target)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
 def replaced_by(path):
     """The file that takes the place of what is at `path`: of a link its target, which stays one.
 

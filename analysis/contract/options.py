@@ -42,7 +42,7 @@ class AtLeast:
     least: float
 
     def __contains__(self, value):
-        return value >= self.least
+        return self.least <= value < np.inf
 
     def __str__(self):
         return f"{self.least} or more"

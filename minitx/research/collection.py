@@ -9,6 +9,7 @@ The record says how many rows there are, not the header of a file: those behind 
 """
 
 import io
+import re
 from os import PathLike
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from ..points import Key, text_of
 
 RECORD, FORMAT = "collection.json", "minitx collection 1"
 OWN = "tokens", "documents"
+DTYPES = "<f4", "<f8", "<i4"
 
 
 class Collection(show.Shown):
@@ -113,11 +115,17 @@ def row_bytes(dtype, width):
     return np.dtype(dtype).itemsize * max(width, 1)
 
 
+def is_named(name, kind):
+    """Whether an entry of a record is a file's name, its dtype and its width."""
+    is_pair = isinstance(kind, list) and len(kind) == 2 and kind[0] in DTYPES
+    return re.fullmatch(r"\w[\w.]*", name) and is_pair and type(kind[1]) is int and kind[1] >= 0
+
+
 RIGHT = {  # what a record has, and whether it is of the right kind
     "format": lambda x: x == FORMAT,
     "model": lambda x: isinstance(x, str),
     "layers": lambda x: type(x) is int,
-    "arrays": lambda x: isinstance(x, dict) and {*OWN} < {*x},
+    "arrays": lambda x: isinstance(x, dict) and {*OWN} < {*x} and all(map(is_named, x, x.values())),
     "documents": lambda x: type(x) is int and x >= 0,
     "tokens": lambda x: type(x) is int and x >= 0,
     "sha256": lambda x: isinstance(x, str),
@@ -133,11 +141,25 @@ def read_record(folder):
         if not is_right(record.get(name)):
             raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
     n = record["tokens"]
-    for name, kind in record["arrays"].items():
+    arrays = record["arrays"] if n or record["whole"] else {}
+    for name, kind in arrays.items():
         file = folder / f"{name}.npy"
-        needed = n * row_bytes(*kind) and n * row_bytes(*kind) + len(header(kind[0], (n,)))
+        needed = n * row_bytes(*kind) + len(header(kind[0], (n,)))
         size = file.stat().st_size if file.is_file() else 0
         if size < needed:
             text = f"{file} has {size} bytes"
             raise ValueError(f"{text}; expected {needed} or more, for {n} tokens")
+        rows = rows_of_header(file, *kind)
+        if rows < n or (record["whole"] and rows > n):
+            text = f"{file} has not the header of {n} rows of {kind[1] or 1} {kind[0]}"
+            raise ValueError(f"{text}, as {RECORD} says: one of the two is damaged")
     return record
+
+
+def rows_of_header(path, dtype, width):
+    """How many rows the header of a file tells; -1 if it is none of this dtype and width."""
+    with open(path, "rb") as file:
+        given = file.read(len(header(dtype, (0,))))
+    stated = re.search(rb"'shape': \((\d+),", given)
+    rows = int(stated[1]) if stated else -1
+    return rows if given == header(dtype, shape_of(rows, width)) else -1

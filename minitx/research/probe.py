@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import safe_open
 
 from .. import show
 from ..arrays import Model
-from ..files import one_line
 from ..inputs import Ids, Texts
 from ..points import Key
 from ..text import told_once
-from ..training.saved import write
+from ..training.saved import pack_state, record_of_state, write
 from .labelled import of_file, read_labels, split
 from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 
@@ -133,8 +131,7 @@ class Probe(show.Shown):
     def save(self, path: str | PathLike[str]) -> None:
         """Write it to a safetensors file, for `Probe.from_file`."""
         stated = {name: getattr(self, name) for name in STATED}
-        metadata = {"format": FORMAT, "probe": json.dumps(stated)}
-        write(Path(path), save(self._arrays, metadata=metadata))
+        write(Path(path), pack_state(self._arrays, json.dumps({"format": FORMAT} | stated)))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], model: Model | str | PathLike[str]) -> "Probe":
@@ -142,15 +139,11 @@ class Probe(show.Shown):
 
         Raises ValueError for a file that `save` did not write.
         """
-        try:
-            with safe_open(path, "np") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}
-        except SafetensorError as error:
-            raise ValueError(f"{path} is not a saved probe: {one_line(error)}") from None
-        if metadata.get("format") != FORMAT:
+        stated = record_of_state(path, "a saved probe")
+        if stated.pop("format", None) != FORMAT:
             raise ValueError(f"{path} is not a saved probe: its format is not {FORMAT!r}")
-        stated = json.loads(metadata["probe"])
+        with safe_open(path, "np") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
         for name in ("point", "interval"):
             if isinstance(stated[name], list):  # JSON has no tuples
                 stated[name] = tuple(stated[name])

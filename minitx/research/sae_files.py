@@ -34,6 +34,16 @@ ONLY = {  # key -> the values that change nothing; others are refused
     "reshape_activations": ("none", "hook_z", None),  # heads stand side by side in any case
     "noise_scale": (0, None),
 }
+KINDS = {  # key -> what its value is, where it is not null
+    "architecture": str,
+    "normalize_activations": str | bool,
+    "activation_fn": str,
+    "activation_fn_kwargs": dict,
+    "model_from_pretrained_kwargs": dict,
+    "apply_b_dec_to_input": bool,
+    "rescale_acts_by_decoder_norm": bool,
+    "hook_name": str,
+}
 INERT = set(
     """
     d_in d_sae architecture dtype device k activation_fn activation_fn_kwargs meta metadata
@@ -87,6 +97,9 @@ def read_sae(folder, dtype):
 
 def read_settings(cfg, path):
     """The Settings in a configuration. Raises ValueError that names what is not read."""
+    for name, kind in KINDS.items():
+        if not isinstance(cfg.get(name), kind | None):
+            raise ValueError(f"{path}: {name} is {cfg[name]!r:.80}; expected {kind | None}")
     architecture = cfg.get("architecture", "standard")
     if architecture not in TENSORS:
         text = f"{path}: architecture is {architecture!r:.80}"
@@ -99,7 +112,7 @@ def read_settings(cfg, path):
             text = f"{path}: {name} is {cfg[name]!r:.80}"
             raise ValueError(f"{text}, which is not computed here; expected {values[0]!r}")
     normalize = cfg.get("normalize_activations")
-    if not isinstance(normalize, str | bool | None) or normalize not in NORMS:
+    if normalize not in NORMS:
         text = (
             f"{path}: normalize_activations is {normalize!r:.80}, whose factor is not in the files"
         )
@@ -156,4 +169,8 @@ def read_arrays(path, architecture, cfg, dtype):
         given, wanted = [*tensors[name].shape], [sizes[letter] for letter in letters]
         if given != wanted:
             raise ValueError(f"{path}: {name} is {given}; expected {wanted}, by {CONFIG}")
-    return {name: tensors[name](dtype) for name in axes}
+    arrays = {name: tensors[name](dtype) for name in axes}
+    for name, x in arrays.items():
+        if not np.isfinite(x).all():
+            raise ValueError(f"{path}: {name} has NaN or infinite numbers")
+    return arrays

@@ -8,9 +8,7 @@ FOLDER/state.safetensors                                    until the end: where
 
 import hashlib
 import json
-import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from ..files import one_line, read_json
-from ..weights.writing import replace_file, replaced_by
+from ..weights import writing
 
 STATE, RECORD = "state.safetensors", "train.json"
 FORMAT = 1  # of train.json, also of one that names none
@@ -140,7 +138,7 @@ def pack_state(arrays, text):
     return save(whole, metadata={"state": text, "sha256": digest})
 
 
-def record_of_state(path):
+def record_of_state(path, what="a saved training state"):
     """The record in a file of `pack_state`. Raises ValueError unless all of it is as it was."""
     try:
         with safe_open(path, "np") as file:
@@ -148,8 +146,8 @@ def record_of_state(path):
             if given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor):
                 return json.loads(given["state"])
     except (SafetensorError, KeyError) as error:
-        raise ValueError(f"{path} is not a saved training state: {one_line(error)}") from None
-    raise ValueError(f"{path} is not a saved training state any more: its sha256 differs")
+        raise ValueError(f"{path} is not {what}: {one_line(error)}") from None
+    raise ValueError(f"{path} is not {what} any more: its sha256 differs")
 
 
 def digest_of(text, names, array_of):
@@ -175,17 +173,11 @@ def read_state(path, arrays):
 def write(path, content):
     """Replace a file by a text or bytes in one step: it is never half written."""
     content = content.encode() if isinstance(content, str) else content
-    target = replaced_by(path) or path
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        draft.write_bytes(content)
-        replace_file(draft, target)
+        writing.write(path, content)
     except OSError as error:
         text = f"{error.strerror} ({len(content):,} bytes wanted)"
         raise OSError(error.errno, text, str(path)) from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 def as_json(value):

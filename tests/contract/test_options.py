@@ -58,6 +58,7 @@ def test_annotations_are_understood(experiment):
         (Literal[1, 2], 1, r"annotation of 'x' is typing.Literal\[1, 2\]"),
         (int | None, None, r"annotation of 'x' is int \| None"),
         (bool, 0, "default of 'x' is 0; wanted True or False"),
+        (Annotated[float, AtLeast(0)], float("inf"), "x is inf; wanted 0 or more"),
         (int, True, "default of 'x' is True; wanted a whole number"),
         (float, 1, "default of 'x' is 1; wanted a number"),
         (str, None, "default of 'x' is None; wanted text"),

@@ -211,6 +211,33 @@ def test_a_damaged_collection_is_refused(begun, tmp_path):
             minitx.open_collection(copy)
 
 
+@pytest.mark.parametrize(
+    "entry", [["<f4", 1], ["<i4", 24], ["<f8", 12], ["<f4", -1], ["V4", 24], ["zz", 1], "<f4", None]
+)
+def test_a_record_that_its_files_contradict_is_refused(begun, tmp_path, entry):
+    """Another type or width of a point, which would be read as other numbers."""
+    copy = shutil.copytree(begun[2], tmp_path / "copy")
+    record = json.loads((copy / "collection.json").read_text())
+    record["arrays"]["z.1"] = entry
+    (copy / "collection.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match=r"z.1.npy has .*of the two is damaged|'arrays' is|bytes;"):
+        minitx.open_collection(copy)
+
+
+def test_fewer_rows_than_a_whole_collection_has_and_another_file_are_refused(begun, tmp_path):
+    model, rows, _ = begun
+    folder = minitx.collect(model, rows, KEEP, tmp_path / "c").folder
+    record = json.loads((folder / "collection.json").read_text())
+    for n in 0, 1, record["tokens"] - 1:
+        (folder / "collection.json").write_text(json.dumps(record | {"tokens": n}))
+        with pytest.raises(ValueError, match="one of the two is damaged"):
+            minitx.open_collection(folder)
+    (folder / "collection.json").write_text(json.dumps(record))
+    shutil.copy(folder / "post.0.npy", folder / "z.1.npy")
+    with pytest.raises(ValueError, match="z.1.npy has not the header of"):
+        minitx.open_collection(folder)
+
+
 def test_two_at_once_are_refused(tmp_path):
     model = tiny.load("gpt2-causal")
 

@@ -173,11 +173,18 @@ def test_a_saved_probe_predicts_the_same(tmp_path):
     wider = minitx.Probe.from_file(tmp_path / "p.safetensors", "tiny-gpt2")
     with pytest.raises(ValueError, match=r"has 128 numbers a token; the probe was fitted to \d+"):
         wider.predict([[1, 2]])
-    with pytest.raises(ValueError, match="is not a saved probe: its format"):
+    with pytest.raises(ValueError, match="is not a saved probe: 'sha256'"):
         minitx.Probe.from_file(tiny.GOLDEN / "gpt2-causal" / "model.safetensors", model)
-    (tmp_path / "cut").write_bytes((tmp_path / "p.safetensors").read_bytes()[:50])
-    with pytest.raises(ValueError, match="is not a saved probe: "):
-        minitx.Probe.from_file(tmp_path / "cut", model)
+    whole = (tmp_path / "p.safetensors").read_bytes()
+    damaged = [
+        ("is not a saved probe: ", whole[:50]),
+        ("any more: its sha256 differs", whole.replace(b"resid_post", b"resid_mid ")),
+    ]
+    damaged += [("probe any more: its sha256", whole[:-1] + bytes([whole[-1] ^ 64]))]
+    for match, content in damaged:
+        (tmp_path / "damaged").write_bytes(content)
+        with pytest.raises(ValueError, match=match):
+            minitx.Probe.from_file(tmp_path / "damaged", model)
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,11 @@ REFUSED = [
     ({"activation_fn": "tanh-relu"}, "activation_fn is 'tanh-relu' in architecture 'standard'"),
     ({"rescale_acts_by_decoder_norm": True}, "is computed in topk alone"),
     ({"model_from_pretrained_kwargs": {"fold_ln": True}}, "changes the model by fold_ln"),
+    ({"model_from_pretrained_kwargs": ["fold_ln"]}, "kwargs is .* expected dict | None"),
+    ({"architecture": ["standard"]}, r"architecture is \['standard'\]; expected str | None"),
+    ({"activation_fn_kwargs": "k"}, "activation_fn_kwargs is 'k'; expected dict | None"),
+    ({"apply_b_dec_to_input": "false"}, "apply_b_dec_to_input is 'false'; expected bool | None"),
+    ({"hook_name": 3}, "hook_name is 3; expected str | None"),
     ({"d_in": 5}, r"W_enc is \[5, 30\]|W_dec is|W_enc is"),
     ({"d_sae": 7}, r"W_enc is \[12, 30\]; expected \[12, 7\]"),
 ]
@@ -226,6 +231,9 @@ def test_tensors_and_files_that_are_missing_or_too_many(tmp_path):
         minitx.load_sae(folder_of(tmp_path / "b", change=lambda w: w.update(W_skip=np.ones(3)))[0])
     with pytest.raises(ValueError, match="k is 99; expected a number from 1 to d_sae"):
         minitx.load_sae(folder_of(tmp_path / "c", "topk", k=99)[0])
+    with pytest.raises(ValueError, match="b_enc has NaN or infinite numbers"):
+        folder, _ = folder_of(tmp_path / "e", change=lambda w: w.update(b_enc=np.full(F, np.nan)))
+        minitx.load_sae(folder)
     (tmp_path / "c" / "sae_weights.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"no sae_weights.safetensors in .*there: cfg.json"):
         minitx.load_sae(tmp_path / "c")

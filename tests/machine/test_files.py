@@ -5,12 +5,12 @@ import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from minitx.analysis.machine import files
 from minitx.analysis.machine.files import write, write_all
+from minitx.training import saved
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
@@ -56,7 +56,21 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names, as Unix has")
-def test_what_is_no_ordinary_file_is_written_into(tmp_path):
+@pytest.mark.parametrize("write", [write, saved.write], ids=["of a command", "from Python"])
+def test_what_is_no_ordinary_file_is_written_into(tmp_path, write):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for path, content in (pipe, "through"), (link, "as well"):
+        write(path, content)
+        assert os.read(reader, 99) == content.encode() and stat.S_ISFIFO(path.stat().st_mode)
+    assert link.is_symlink()
+    os.close(reader)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names, as Unix has")
+def test_a_pipe_beside_files_is_written_into_and_a_folder_refused(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -64,8 +78,6 @@ def test_what_is_no_ordinary_file_is_written_into(tmp_path):
     assert os.read(reader, 99) == b"through" and stat.S_ISFIFO(pipe.stat().st_mode)
     os.close(reader)
     assert files.writable_file(os.devnull) and not os.path.isfile(os.devnull)
-    write(Path(os.devnull), "away")
-    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
     with pytest.raises(IsADirectoryError, match="a folder; wanted the name of a file"):
         files.writable_file(tmp_path)
 
