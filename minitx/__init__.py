@@ -98,14 +98,16 @@ def load(
 ) -> Model:
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
-    A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
-    float64 for reference runs. partial: tensors may be missing (model.missing); the others can be
-    read, but the model cannot run. head: the task head to load if there are several, by the names
-    of `config.task_head`: BERT's own checkpoints have "masked" and "next_sentence". keep_dtype: all
-    matrices stay in the file, for example in 16 bits, and are read and converted piece by piece, so
-    that a checkpoint may be larger than memory; every pass converts again, with bit-identical
-    results. Gradients, tuning and experiments need the arrays in memory. Raises FileNotFoundError
-    or ValueError that says what is wrong.
+    A folder has config.json and safetensors; a tokenizer is needed only for text.
+    dtype: float32, or float64 for reference runs.
+    partial: tensors may be missing (model.missing); the others can be read, but the model cannot
+    run.
+    head: the task head to load if there are several, by the names of `config.task_head`: BERT's own
+    checkpoints have "masked" and "next_sentence".
+    keep_dtype: matrices stay in the file, for example in 16 bits, and every pass converts them
+    piece by piece: a checkpoint may be larger than memory, and results are bit-identical.
+    Gradients, tuning and experiments need the arrays in memory.
+    Raises FileNotFoundError or ValueError with the reason.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2", dtype="float64")
@@ -144,14 +146,14 @@ def explore(
 
     model: a Model, or its name. text: a text, or a tuple of two that the model reads together, as
     a premise and a hypothesis, with separators and token types as its tokenizer makes them.
-    words: whole words in place of pieces. height: of the frame, in pixels. target: the output of an
-    encoder-decoder, which reads the text as its source; by default its greedy output; the page has
+    words: show whole words, not pieces. height: of the frame, in pixels. target: the output of an
+    encoder-decoder, by default its greedy output. The text is then its source, and the page has
     encoder, decoder and cross-attention.
     beside, beside_model: a second text, a second model, or both, beside the first; the page shows
     the difference where both have as many heads and tokens.
     The page is what `minitx explore` writes: 2.8 MB for 64 tokens on 12 x 12 heads, kept in the
-    notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
-    own, more than the page shows or the model reads, or a partial checkpoint.
+    notebook's file. Raises ValueError, before any work, for a text of fewer than two tokens, of
+    more than the page shows or the model reads, or for a partial checkpoint.
 
     >>> import minitx
     >>> page = minitx.explore("tiny-roberta", "The dog ran")
@@ -174,11 +176,11 @@ def serve(
 ) -> "_Serving":
     """The live page of `minitx serve`, from Python: `.address`, `.close()`, `.wait()`.
 
-    text: what it starts with, or a pair; by default one that the model can read. edits: as `run`
-    takes them, such as those of `minitx.steer`. With edits the page always has the changed run
-    beside the model as it is; what a reader changes there comes on top, and at the same point
-    replaces them. port: 0 takes a free one. browser: whether it is opened in one. A script that
-    would end calls `.wait()`. It needs minitx[live].
+    text: the first text, or a pair; by default one that the model can read. edits: as for `run`,
+    such as those of `minitx.steer`: the page then shows the changed run beside the unchanged one;
+    changes made on the page are added, and replace an edit at the same point. port: 0 takes a free
+    one. browser: open the page in a browser. At the end of a script, `.wait()` keeps the server
+    running. It needs minitx[live].
     Raises ValueError for edits that a run refuses, for a text that the page cannot show, and for a
     taken port.
 

@@ -109,11 +109,11 @@ class Model(show.Shown):
     """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
 
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
-    `.tokenizer`: text to ids and back. `.encoder`: the Model of an encoder-decoder's encoder, whose
-    tokenizer is that of the source; None in a single stack. `.text`: the Model of CLIP's text side;
-    the model itself is that of pictures, which `.preprocessor` prepares.
-    `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
-    lacks; they are None, and the model's weights can be read but it cannot run.
+    `.tokenizer`: text to ids and back. `.encoder`: the Model of an encoder-decoder's encoder, with
+    the source's tokenizer; None in a single stack. `.text`: the Model of CLIP's text encoder; the
+    model itself reads pictures, which `.preprocessor` prepares.
+    `.unused`: tensors of the file that were not read. `.missing`: tensors that a partial checkpoint
+    lacks; they are None, and the model cannot run, but its other weights can be read.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

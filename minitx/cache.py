@@ -8,12 +8,12 @@ LEAST = 64  # tokens that a new cache has room for; the room is doubled whenever
 
 
 class Cache(show.Shown):
-    """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
+    """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends new ones.
 
-    In an encoder-decoder it holds the source too, which is read with the first tokens only.
-    len(cache) is the number of tokens that it holds, padding included. S: these and the new ones.
+    len(cache) is the number of tokens in it, padding included. In an encoder-decoder the first call
+    also stores the source; later calls need none. Arrays are [B H S d], S: cached and new tokens.
 
-    The third token, run alone after two cached ones, has the stream that a run of all three gives:
+    Two tokens are cached; the third, run alone, gets the same row as in a run of all three:
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")

@@ -55,7 +55,7 @@ def generate(
     one number.
     keep: names of points, as for `run` -> (ids, Trace) of all tokens, prompt and last new token
     included; `.valid` is False on padding and after a text's end. With beams the best continuation
-    is read again, edited in the same way. None: ids alone.
+    is run again, with the same edits. None: ids alone.
     source: the input of an encoder-decoder, in the same forms; its prompt then defaults to the
     start token. The encoder runs once.
     valid: [B T] bool, False on padding, which must be on the left.
@@ -69,13 +69,13 @@ def generate(
     sum of log-probabilities / length ** length_penalty. early_stopping: a text is finished as soon
     as num_beams continuations have ended, even if an open one could still be better; "never": only
     when no continuation of up to n tokens can be better.
-    repetition_penalty: scores of tokens that are there already are divided by it, or multiplied if
-    they are below 0 (Keskar et al. 2019). no_repeat_ngram_size: as many tokens in a row never come
-    twice. min_new_tokens: `stop` comes no sooner. None, for these three: as the folder's settings
-    say, in generation_config.json or else config.json. These also determine the least length
-    (min_length), forced tokens, banned words (bad_words_ids) and, in an encoder-decoder, the start
-    and end tokens. What has another default here, such as num_beams or temperature, is not read.
-    ignore_settings: generate without those of the folder's settings that are not supported.
+    repetition_penalty: logits of tokens already in the text are divided by it, or multiplied if
+    below 0 (Keskar et al. 2019). no_repeat_ngram_size: no sequence of this many tokens occurs
+    twice. min_new_tokens: `stop` is not generated before. None, for these three: the value in the
+    folder's generation_config.json, or else config.json. These files also determine the least
+    length (min_length), forced tokens, banned words (bad_words_ids) and, in an encoder-decoder, the
+    start and end tokens. Their num_beams, temperature and the like are not read: defaults here are
+    those of the signature. ignore_settings: generate without the folder's unsupported settings.
     Raises ValueError if the prompt or n do not fit the model, an argument is out of range, or a
     setting of the folder is not supported.
 

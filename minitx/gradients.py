@@ -51,7 +51,7 @@ class Gradients(show.Shown, Mapping[Key, np.ndarray]):
 
     A mapping from each array or point that was requested, a name or (name, layer), to an array of
     the same shape. A shared array, such as a tied embedding, has one gradient, the total, under
-    each of its names. `.n_targets`: tokens, or texts, that the loss is the mean of.
+    each of its names. `.n_targets`: number of tokens, or texts, in the mean loss.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -103,8 +103,9 @@ def gradients(
 ) -> Gradients:
     """Mean cross-entropy of the model's logits at `targets`, and its gradients.
 
-    tokens: as the text of `run`. targets: the target id at each position [B T], or [T]; -100 for
-    none. They are not shifted: for the next token give tokens[1:]. For one class per text: [B].
+    tokens: a text, or ids [T] or [B T], as for `run`. targets: the target id at each position [T]
+    or [B T], -100 for none; for one class per text, [B]. They are not shifted: for the next token
+    give tokens[1:].
     wrt: names of arrays ("W_pos", ("W_Q", 3), of an encoder "enc_W_E", of cross-attention
     ("cross_W_Q", 0)) or points ("resid_pre", 0); a name alone means all layers. None: all arrays.
     edits: as for `run`; an edited point is a constant, so no gradient passes through it.

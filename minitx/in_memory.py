@@ -31,13 +31,13 @@ def from_arrays(
     dtype: DTypeLike = "float32",
     head: str | None = None,
 ) -> Model:
-    """Model from settings and arrays in memory, which are read as a folder's files would be.
+    """Model from settings and arrays in memory, in the form of a checkpoint's files.
 
-    config: what its config.json would say. arrays: {name of a tensor: array}, as its safetensors
-    file would name them, of 16, 32 or 64 bits; they are copied. tokenizer: a
+    config: the contents of its config.json. arrays: {tensor name: array}, named as in its
+    safetensors file, of 16, 32 or 64 bits; they are copied. tokenizer: a
     `tokenizers.Tokenizer`, a fast one of transformers, or another model's `.tokenizer`; without
     one the model takes token ids. dtype, head: as for `load`. Warns of arrays that are not read.
-    Raises ValueError for what `load` rejects, and for values that are no arrays.
+    Raises ValueError for whatever `load` rejects, and for values that are not arrays.
 
     A model without the first head of its first layer:
 
@@ -98,9 +98,9 @@ def from_transformers(
 ) -> Model:
     """Model from a Hugging Face transformers model in memory; its arrays are copies.
 
-    model: a PreTrainedModel of a type that `load` reads. tokenizer: its fast tokenizer, if text is
-    wanted; without one the model takes token ids. dtype, head: as for `load`. Later changes of the
-    library's model have no effect here. Raises ValueError for another object, weights that are
+    model: a PreTrainedModel of a type that `load` reads. tokenizer: its fast tokenizer; without
+    one the model takes token ids only. dtype, head: as for `load`. Later changes of the library's
+    model have no effect here. Raises ValueError for any other object, for weights that are
     quantised or not in memory, and for anything that `load` rejects.
 
         import transformers, minitx

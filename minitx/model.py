@@ -81,7 +81,7 @@ def forward(
     start: Start | None = None,
     hook: Hook = identity,
 ) -> np.ndarray:
-    """Token ids [B T] (or [T]) -> final residual stream [B T D], after ln_final where there is one.
+    """Token ids [B T] or [T] -> final residual stream [B T D], after ln_final if there is one.
 
     tokens: in a model of pictures the rows of numbers [B T V] that `model.encode(images=…)` gives.
 
@@ -108,7 +108,7 @@ def forward(
     ((2, 7, 128), True)
 
     One token at a time with a cache; a hook sees each point, here the attention of the last layer
-    to all tokens so far, and gives what stands for it:
+    to all tokens so far, and returns x or its replacement:
 
     >>> model, cache, rows = minitx.load("tiny-gpt2"), minitx.Cache(), []
     >>> def hook(name, x, layer=None):
@@ -351,11 +351,10 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
 
 
 def final_norm(model: Model, x: np.ndarray, *, hook: Hook = identity) -> np.ndarray:  # [B T D]
-    """Residual stream of any layer -> as the task head reads it; `logits` then gives a logit lens.
+    """The stream of any layer [B T D] as the task head reads it; `logits` of it is a logit lens.
 
     A pre-norm stream (config.pre_norm: GPT-2) goes through ln_final. A post-norm stream (BERT) is
-    returned unchanged. So this is correct for all families, and at the last layer gives the model's
-    own logits:
+    returned unchanged. At the last layer, the logits are those of the model, in all families:
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")

@@ -202,10 +202,9 @@ HOOKS = _hooks()
 def point_of(name: str) -> Key:
     """The point, "embed" or ("q", 3), that another library's name stands for.
 
-    name: a hook of TransformerLens, or a module of Hugging Face transformers, whose output is
-    meant; a hook of a block without its number is the point alone, as of every layer. "q.3" and
-    "q.L3", as files and commands write it, are ("q", 3). Raises ValueError for a name that has no
-    point.
+    name: a hook of TransformerLens, or a module of Hugging Face transformers, for its output. A
+    block's hook without the block's number is the point's name alone, for every layer. "q.3" and
+    "q.L3", as in files and commands, are ("q", 3). Raises ValueError for a name without a point.
 
     >>> from minitx.names import point_of
     >>> point_of("blocks.3.attn.hook_pattern"), point_of("hook_embed")
@@ -278,10 +277,10 @@ class Others(NamedTuple):
 
 
 def others_of(point: str) -> Others:
-    """What other libraries call a point: hooks of TransformerLens, modules of transformers.
+    """Names of a point in other libraries: hooks of TransformerLens, modules of transformers.
 
-    N stands for the layer, in a module's name with the list that holds the layers. Of modules it is
-    what comes out of them. Raises ValueError for a name that is no point.
+    N stands for the layer; in a module's name also for the list of layers before it. The point is
+    the module's output. Raises ValueError for an unknown point.
 
     >>> from minitx.names import others_of
     >>> others_of("type_embed")

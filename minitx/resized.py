@@ -13,12 +13,11 @@ A = -0.75  # of the cubic convolution, as in the reference library
 def resized(model: Model, height: int, width: int) -> Model:
     """The model for pictures of height × width pixels, with interpolated positions of patches.
 
-    Every patch keeps its size; their number changes. Rows of the table are interpolated down and
-    across by a cubic convolution (Keys 1981), those of class and distillation token stay. The
-    reference library does the same when a picture has another size than the model, as in published
-    DINOv2, which was trained on 518 × 518 pixels and whose preprocessor makes 224 × 224.
-    Raises ValueError for a model that reads no pictures, or a size that is not a whole number of
-    patches.
+    Every patch keeps its size; their number changes. Rows of the position table are interpolated in
+    both directions by cubic convolution (Keys 1981); those of class and distillation token stay.
+    The reference library does the same for a picture of another size than the model's: published
+    DINOv2 was trained on 518 × 518 pixels, and its preprocessor makes 224 × 224. Raises ValueError
+    for a model without pictures, or a size that is not a whole number of patches.
 
     >>> import minitx
     >>> model = minitx.resized(minitx.load("tiny-vit"), 16, 24)

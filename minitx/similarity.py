@@ -10,13 +10,17 @@ from .model import forward, logits
 
 
 def similarity(model: Model, images: Images, texts: Texts) -> np.ndarray:  # [n m]
-    """exp(logit_scale) cos(picture, text) of n pictures and m texts: the logits per picture.
+    """exp(logit_scale) cos(picture, text) of n pictures and m texts [n m]: CLIP's logits.
 
-    images: as for `model.encode`, or its rows of numbers. texts: a text, or several, or ids; these
-    end in the end token, or are padded after it by `model.text.encode`.
-    A softmax along an axis gives the probability of each text, or picture. Source: Radford et al.
-    2021.
-    Raises ValueError for a model without one of the two sides.
+    images: as for `model.encode`, or what it returns. texts: a text, several, or ids that end in
+    the end token, such as those of `model.text.encode`.
+    A softmax along the last axis gives the probability of each text, along the first of each
+    picture. Raises ValueError for a model without both encoders. Source: Radford et al. 2021.
+
+        model = minitx.load("openai/clip-vit-base-patch32")     # fetched before
+        minitx.similarity(model, "cat.png", ["a cat", "a dog"])     # [1 2]
+
+    A model of texts alone is rejected:
 
     >>> import minitx
     >>> minitx.similarity(minitx.load("tiny-bert"), [], "a cat")

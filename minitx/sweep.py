@@ -36,7 +36,7 @@ def sweep(
     subtract the measure without a patch (Meng et al. 2022, figure 1).
     text, source: as for `run`, both with the same number of tokens.
     measure: f(logits) -> number; logits as `run` records them, [B T V].
-    edits: as for `run`, of both texts' runs and, below each patch, of all the patched ones.
+    edits: as for `run`, in the runs of both texts and in every patched run; the patch comes last.
     progress: True for a bar, or f(done, total), called after each of the L x T, or L x H, runs.
     Raises ValueError if the two texts or the point do not fit.
 

@@ -32,8 +32,8 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
 
     A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the last;
     `"q" in trace` is True if queries of any layer were recorded.
-    `.tokens` and `.valid` [B T] are the input, `.labels` [B T] its tokens as text. `.source` [B S]
-    are those of an encoder-decoder's source, `.source_labels` [B S] the same as text.
+    `.tokens` [B T]: the input's ids, `.labels` [B T] the same as text; `.valid` [B T]: False on
+    padding. `.source`, `.source_labels` [B S]: ids and text of an encoder-decoder's source.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

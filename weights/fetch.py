@@ -55,11 +55,11 @@ TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path:
     """Download a known name or hub id, pin its commit and record its files; return the folder.
 
-    The record has size and sha256 of each file. The first call pins the commit that `revision`
-    (None: main) then names. Later calls without a revision keep the pin, and need no network if
+    The record has size and sha256 of each file. The first call pins the current commit of
+    `revision` (None: main). Later calls without a revision keep the pin, and need no network if
     every file is intact; a branch, tag or commit moves the pin ("main": to the newest).
     Errors: FileNotFoundError (no such repository, revision), PermissionError (gated, private),
-    ConnectionError (offline, unreachable, broken off), ValueError (no safetensors, wrong bytes).
+    ConnectionError (offline, unreachable, interrupted), ValueError (no safetensors, wrong bytes).
 
     A bundled checkpoint needs no download:
 

@@ -95,11 +95,12 @@ def check_name(name):
 def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool = False) -> Path:
     """Folder of a bundled name, a path, or a hub id in the cache.
 
-    Without `revision`: the pinned commit or, without a record, the cache's main or only commit.
-    Raises FileNotFoundError, with the command to get it, if there is none, and ValueError if its
-    files differ from the record that `fetch` made: in size or, with `verify`, in sha256.
+    Without `revision`: the commit that `fetch` pinned or, if it was not fetched with minitx, the
+    cache's main or only commit. Raises FileNotFoundError, with the command to get it, if there is
+    no such folder, and ValueError if its files differ from the record of `fetch`: in size or, with
+    `verify`, in sha256.
 
-    A bundled one; KNOWN has the hub ids of some to download:
+    A bundled name, and the hub id of a known one, to download:
 
     >>> find("tiny-bert").name
     'tiny-bert'
@@ -222,7 +223,7 @@ def of_pictures() -> list[str]:
 
 
 def zoo() -> list[str]:
-    """Names of the tiny checkpoints with different position mechanisms, see weights/zoo/README.md.
+    """Names of the tiny checkpoints with different position mechanisms (weights/zoo/README.md).
 
     They are bundled, too, but `bundled` and commands that run on all models leave them out.
 
@@ -234,7 +235,7 @@ def zoo() -> list[str]:
 
 
 def histories() -> list[str]:
-    """Names of the trainings that come with their snapshots, see weights/histories/README.md.
+    """Names of the trainings that come with their snapshots (weights/histories/README.md).
 
     As a model such a name means the last snapshot; `minitx.History.from_folder` opens them all.
 

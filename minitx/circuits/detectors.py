@@ -121,9 +121,10 @@ def _shuffled(model, rng):
 def in_context_score(model: Model, seed: int = 0) -> Scores:
     """Loss of a late repeated token minus that of an early one, in nats: a number with its `.null`.
 
-    Below 0, a causal model predicts repeated tokens better as there are more of them. Places: 10%
-    and 90% of the repeated half, in 64 texts. Null: texts whose second half are other tokens.
-    Source: Olsson et al. 2022.
+    Below 0, a causal model predicts repeated tokens better the later they come. The tokens are at
+    10% and 90% of the repeated half of 64 texts, made as for `detect_heads`. Null: texts whose
+    second half has other tokens. Raises ValueError without a causal head. Source: Olsson et al.
+    2022.
 
     >>> import minitx
     >>> from minitx.circuits import in_context_score

@@ -27,12 +27,12 @@ Edge = tuple[Node, Node]
 
 
 class Scored(show.Shown):
-    """Estimated effects of nodes or edges: scored.names [E], scored.scores [E], and how they agree.
+    """Estimated effects of nodes or edges: scored.names [E], scored.scores [E], their agreement.
 
     Scores are shares of the clean answer that would be restored, as the effects of `patch`.
-    `.exact` [E]: what patching measures, `.agreement`: how they agree, None if that was not asked
-    for. scored[(0, 1), ("q", 1, 2)] is the score of an edge, scored[0, 1] that of a head among
-    nodes; `.largest(k)` are the names with the k largest scores, in size.
+    `.exact` [E]: the effects measured by patching; `.agreement`: an Agreement of scores with these;
+    both are None after `exact=False`. scored[(0, 1), ("q", 1, 2)] is the score of an edge,
+    scored[0, 1] that of a head among nodes; `.largest(k)`: names of the k largest absolute scores.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -116,14 +116,14 @@ def attribute(
 
     clean, corrupt, measure, prefix, place: as for `patch`; the gradient of a function of the logits
     is computed by finite differences, unless it has a method slope(logits).
-    by: "edge", from each sender to each receiver as `path_patch` has them (EAP), or "node", each
-    head, MLP and embedding with all that it reaches. steps: gradients are the mean over this number
-    of midpoints on the straight line between the embeddings of the corrupt and clean texts
-    (EAP-IG); 1: the gradient in the corrupt run itself. exact: patch each of them, too, clean into
-    corrupt; without it there is no agreement. It takes a run for each receiver and earlier layer.
+    by: "edge", from each sender to each receiver of `path_patch` (EAP), or "node", each head, MLP
+    and embedding along all of its paths. steps: gradients are the mean over this number of
+    midpoints on the straight line between the embeddings of the corrupt and clean texts (EAP-IG);
+    1: the gradient in the corrupt run itself. exact: also patch each edge or node, clean into
+    corrupt, to measure the agreement; this takes a run for each receiver and earlier layer.
 
     Returns Scored: shares of the clean answer [E], with their agreement with patching on the same
-    pairs: Spearman's rank correlation, and the overlap of the first 10, 50 and 200. Raises
+    pairs: Spearman's rank correlation, and the overlap of the largest 10, 50 and 200. Raises
     ValueError as `patch` does, for other `by`, or steps below 1. Source: Nanda 2023; Syed et al.
     2023; Hanna et al. 2024.
 

@@ -38,15 +38,15 @@ def without_gaps(*sides):
 class Effects(show.Shown):
     """Shares of the clean answer that patches restore and that they remove.
 
-    `.effects` [...]: clean pieces into the corrupt runs, (patched - corrupt) / (clean - corrupt): 0
-    changes nothing, 1 restores all. `.lost` [...]: corrupt pieces into the clean runs, (clean -
-    patched) / (clean - corrupt): 1 loses all. The two differ where components back up each other.
-    `.intervals`, `.lost_intervals` [2 ...]: 95%, pairs resampled; one pair has none, and both ends
-    are its effect. `.null`, `.lost_null` [...]: the
-    same with pieces of an unrelated pair, [... R] where R were given. `.clean`, `.corrupt` [N]: the
-    measure of each text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs,
-    `.into_corrupt_null`, `.into_clean_null` of those with pieces of an unrelated pair. effects[i]
-    and np.asarray(effects) are those of `.effects`.
+    `.effects` [...]: clean activations into the corrupt runs, (patched - corrupt) / (clean -
+    corrupt): 0 changes nothing, 1 restores all. `.lost` [...]: corrupt activations into the clean
+    runs, (clean - patched) / (clean - corrupt): 1 loses all. The two differ where components back
+    each other up. effects[i] and np.asarray(effects) read `.effects`.
+    `.intervals`, `.lost_intervals` [2 ...]: 95% bootstrap over pairs; with a single pair both ends
+    are the effect. `.null`, `.lost_null` [...]: activations of an unrelated pair; [... R] for R of
+    them. `.clean`, `.corrupt` [N]: the measure of each text.
+    The measure of each patched run: `.into_corrupt`, `.into_clean` [N ...], and, for unrelated
+    pairs, `.into_corrupt_null`, `.into_clean_null`.
 
     >>> import numpy as np
     >>> from minitx.circuits.effects import Patched

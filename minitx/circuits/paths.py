@@ -29,11 +29,10 @@ WRITTEN |= {f"enc_{name}" for name in WRITTEN} | {"logits", "resid_pre"}
 class PathEffects(Effects):
     """Effects of one path; also the change of the stream that its receiver reads.
 
-    `.change` [N T D]: the change there due to the senders, clean into corrupt; `.whole` [N T D]:
-    the whole difference there between the clean and the corrupt run. Both are of the first
-    receiver, and None if receivers are tested one at a time. The change due to all senders together
-    is the whole; if the stream passes no norm on its way (GPT-2), the changes due to single senders
-    add up to it, too.
+    `.change` [N T D]: the change of that stream due to the senders, clean into corrupt; `.whole`
+    [N T D]: its whole difference between the clean and the corrupt run. Both are those of the first
+    receiver, and None if receivers are tested one at a time. All senders together make the whole
+    difference; in a pre-norm model (GPT-2) the changes due to single senders add up to it.
 
     >>> import minitx, numpy as np
     >>> from minitx import circuits
@@ -72,20 +71,20 @@ def path_patch(
     layer, head), in an encoder ("enc_head", layer, head), ("enc_mlp", layer), "enc_embed"; a list
     of these, which change together; None: everything that the receiver reads. A name alone, "head",
     is every sender of that name, one at a time: effects are then [L H], or [L] of "mlp".
-    receiver: ("q", layer, head), and so k and v, whose heads are counted as the model's points k
-    and v have them; ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of
-    these, which read the change together. A name alone, "q", is every receiver of that name, one
-    at a time. Without a path, effects are 0. Only one of the two may be a name alone.
-    mlps: "frozen" keeps their outputs of the base run; with "recomputed" the change also reaches
-    the receiver through the MLPs in between. Heads in between are always frozen. Norms are
+    receiver: ("q", layer, head), likewise "k" and "v", whose heads are those of the points k and v;
+    ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of these, which read the
+    change together. A name alone, "q", is every receiver of that name, one at a time. Without a
+    path, effects are 0. Only one of sender and receiver may be a name alone.
+    mlps: "frozen" keeps the outputs of MLPs from the base run; with "recomputed" the change also
+    reaches the receiver through the MLPs in between. Heads in between are always frozen. Norms are
     recomputed from their input.
     into: "corrupt", only clean activations into corrupt runs, or "clean", only the reverse;
     directions that are not run are NaN. null=False: no patches of unrelated pairs; nulls are NaN.
     Each halves the work. progress: a bar that counts passes.
 
-    Returns PathEffects: effects, intervals and null as `patch`, each one number for a receiver, the
-    null with what the sender writes in another pair. Raises ValueError for names that this model
-    does not have, or a sender that writes after the receiver reads. Source: Wang et al. 2022;
+    Returns PathEffects: effects, intervals and null as `patch`, one number for each receiver; for
+    the null, the sender's output comes from another pair. Raises ValueError for names that this
+    model does not have, or a sender that writes after the receiver reads. Source: Wang et al. 2022;
     Goldowsky-Dill et al. 2023.
 
     >>> import minitx

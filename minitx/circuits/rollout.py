@@ -13,12 +13,12 @@ POINTS = "pattern", "enc_pattern"
 
 
 def rollout(trace: Trace, point: str = "pattern") -> np.ndarray:
-    """Share of each token of the text in each token behind every layer, [L B T T].
+    """Attention rollout: share of each input token in each token after every layer, [L B T T].
 
     trace: one that keeps `point` of all layers: "pattern", or "enc_pattern" of the encoder of an
-    encoder-decoder. Rows sum to 1. What it leaves out it cannot see: compare it with
-    `logit_attribution`, or with what changes where a token is replaced. Raises KeyError where the
-    patterns were not kept, ValueError for another point.
+    encoder-decoder. Rows sum to 1. It uses attention weights alone, not values, W_O, norms
+    or MLPs: compare it with `logit_attribution`, or replace a token and see what changes. Raises
+    KeyError if the patterns were not kept, ValueError for another point.
 
     >>> import minitx
     >>> from minitx import circuits

@@ -4,7 +4,9 @@ import numpy as np
 
 
 class Scores(np.ndarray):
-    """An array of scores [L H], or of pairs, with `.null`, what chance gives: [L H], or a number.
+    """An array of scores, of heads [L H] or of pairs of heads [L H L H], with its `.null`.
+
+    `.null`: what chance gives, an array of the same shape or one number.
 
     >>> import numpy as np
     >>> from minitx.circuits import Scores

@@ -148,13 +148,14 @@ def find(
 
     pairs: (clean, corrupt) texts, or rows of token ids; measure, prefix, place: as for `patch`.
     n_edges: their number; None: the smallest of 1, 2, 3, 5, 8, 13 … that gives a faithfulness of
-    0.9. Edges are ordered by attribution with integrated gradients in `steps` steps (`attribute`),
-    in size. The circuit is then run: its edges carry the values of this run, all others those of
-    the corrupt text of the pair (resampling), and norms are those of the resulting streams.
-    n_random: random circuits of each kind, drawn with `seed`. progress: a bar that counts circuits.
+    0.9. Edges are ordered by absolute attribution, with integrated gradients in `steps` steps
+    (`attribute`). The circuit is then run: its edges carry the values of this run, all others those
+    of the corrupt text of the pair (resampling); norms are recomputed.
+    n_random: random circuits with as many edges, and with as many between the same layers, drawn
+    with `seed`. progress: a bar that counts circuits.
 
-    Returns a Circuit. Edges are selected and measured on the same pairs, random ones are not
-    selected: before a claim, find on some pairs and measure on others. Raises ValueError as `patch`
+    Returns a Circuit. Edges are selected on the pairs on which they are measured, unlike random
+    circuits: before a claim, find on some pairs and measure on others. Raises ValueError as `patch`
     does, or for more edges than the model has. Source: Syed et al. 2023; Hanna et al. 2024; nulls:
     Shi et al. 2024.
 

@@ -25,11 +25,12 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
     """A table whose rows are components: component, layer, head, place, logits, null.
 
     A mapping from each column's name to its array [rows]; columns are attributes too. Layer, head
-    and place (the position) are -1 if a component has none. `.drawn` [rows n] are the contributions
-    for random pairs of tokens, `.null` the 99% quantile of their absolute values. `.logit` is the
-    model's own number, `.gap` its difference from the sum of `.logits`: rounding if `.linear`;
-    otherwise the transform before the vocabulary is not linear and is replaced by its gradient.
-    `.heads` [L H] are the contributions of the heads alone.
+    and place (the token's position) are -1 if a component has none. `.logits`: each component's
+    contribution; `.drawn` [rows n]: the same for random pairs of tokens; `.null`: the 99% quantile
+    of their absolute values. `.heads` [L H]: the contributions of the heads alone.
+    `.logit` is the logit, or the difference of two, in the model's output; `.gap` is its difference
+    from the sum of `.logits`: rounding if `.linear`. Otherwise the model transforms the stream
+    before the unembedding (BERT), and contributions are estimated by the transform's gradient.
 
     >>> import minitx
     >>> from minitx import circuits

@@ -113,11 +113,11 @@ def top_examples(
     """The n texts in which one feature is largest, each at its largest token, with their context.
 
     documents: texts, pairs, or rows of ids, in any iterable; they are read once.
-    at: a point with one vector for each token. feature: the number of a neuron, ("post", 3) and 17;
-    at a point of heads that of a head, by the norm of its vector, or (head, column); a direction
-    [F], by the dot product; or f(x [T F]) -> [T], such as a feature of a sparse autoencoder.
-    seed: of the random order, of the random texts and of random weights. untrained: whether the
-    same is computed of a model with random weights, of the same shape.
+    at: a point with one vector for each token. feature: a neuron's number (at ("post", 3), 17); at
+    a point of heads a head's number, measured by the norm of its vector, or (head, column); a
+    direction [F], measured by the dot product; or f(x [T F]) -> [T], such as a feature of a sparse
+    autoencoder. seed: of the random order, texts and weights. untrained: also compute the same for
+    a model of the same shape with random weights.
     Raises ValueError for a point or a feature that the model does not have, and for no documents.
 
     >>> import minitx

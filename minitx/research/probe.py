@@ -54,14 +54,13 @@ class Probe(show.Shown):
 
     `.null`: the 95% quantile of the accuracies with shuffled training labels, all of them in
     `.shuffled`. `.untrained`: the accuracy of a probe of random weights, None if not asked for.
-    `.selectivity`: accuracy less the mean of `.shuffled` (Hewitt and Liang 2019).
+    `.selectivity`: accuracy minus the mean of `.shuffled` (Hewitt and Liang 2019).
     `.verdict`: "above chance", "not above chance", "above shuffled labels, but not above random
-    weights" where the interval contains `.untrained`, or "undecided: …", where it contains the
-    null, or there are fewer than ten training rows for each effective feature (participation ratio
-    of the features). Texts that resemble each other on both sides of the split make it easy: their
-    number is what counts.
+    weights" where the interval contains `.untrained`, or "undecided: …" where it contains the null
+    or there are fewer than ten training rows for each effective feature (participation ratio of the
+    features). The test is easy if texts on both sides of the split resemble each other.
     `.classes` [K]; `.direction`: the unit vector from the first class to the second [F], or of each
-    class [K F]. `.point` and `.token` are what it reads, `.penalty` is 1 / C.
+    class [K F]. `.point`, `.token`: where the features are from; `.penalty`: 1 / C.
 
     >>> import minitx
     >>> texts = [f"The {x} was {y}." for x in ("dog", "cat", "man", "boy") for y in ("sad", "big")]
@@ -161,16 +160,16 @@ def fit_probe(
     seed: int = 0,
     untrained: bool = True,
 ) -> Probe:
-    """A linear probe for labels of one's own, at one point of the model.
+    """A linear probe for your own labels, at one point of the model.
 
     texts: a list of texts, of pairs, or of rows of ids. labels: a word or whole number for each;
     with token "each" also one for each token of each text, special tokens included. Or texts is a
     file, .csv, .jsonl or .parquet with a column `text`, and labels the name of its other column
     (None: label).
     at: a point with one vector for each token, such as ("resid_post", 2), ("post", 0), ("z", 1) of
-    all heads, or "embed", which tells what the words alone give.
+    all heads, or "embed", which shows how far the words alone go.
     token: "last", "mean", or "each", whose rows are single tokens. seed: of split, shuffles and
-    random weights. untrained: whether a model of random weights, of the same shape, is probed too.
+    random weights. untrained: also probe a model of the same shape with random weights.
     Raises ValueError unless each class has four texts or more, and for labels or a point that do
     not fit. Source: Alain and Bengio 2017; Hewitt and Liang 2019.
 

@@ -187,9 +187,9 @@ class SparseAutoencoder(show.Shown):
 def load_sae(folder: str | PathLike[str], dtype: DTypeLike = "float32") -> SparseAutoencoder:
     """A sparse autoencoder from a folder with cfg.json and sae_weights.safetensors (SAELens).
 
-    folder: or "tiny-stories-sae", a bundled one of tiny-stories.
-    Raises FileNotFoundError or ValueError that names what is missing, what is not read, or an
-    architecture that is not standard, gated, jumprelu or topk.
+    folder: a path, or "tiny-stories-sae", the bundled one of tiny-stories.
+    architecture: standard, gated, jumprelu or topk. Raises FileNotFoundError for missing files, and
+    ValueError for another architecture, missing arrays, or settings that are not read.
 
     >>> import json, minitx, numpy as np, tempfile
     >>> from pathlib import Path

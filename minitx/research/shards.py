@@ -40,15 +40,15 @@ def collect(
     *,
     workers: int = 1,
 ) -> Collection:
-    """Write points of every token of a corpus to a folder; an interrupted call goes on.
+    """Write points of every token of a corpus to a folder; an interrupted call can be continued.
 
     documents: texts, pairs, or rows of ids, in any iterable; each goes through the model alone.
-    keep: names of points, or (name, layer), with one vector for each token. out: a folder, new or
-    of an interrupted call with the same arguments; its files then get the bytes that they would
-    have had. Memory holds one shard of 64 MB. workers: threads that read documents side by side,
-    which share the cores; the rows are written in order. Returns the Collection.
+    keep: names of points, or (name, layer), with one vector for each token. out: a new folder,
+    or that of an interrupted call with the same arguments: its files become byte-identical to those
+    of an uninterrupted one. Memory holds one shard of 64 MB. workers: threads that read documents
+    in parallel and share the cores; rows are written in order. Returns the Collection.
     Raises ValueError for a folder with other things, for another model, other points or documents
-    than those of the call that is continued, or for workers that are no whole number above 0.
+    than those of the call that is continued, or for workers that are not a whole number above 0.
 
     >>> import minitx, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -161,12 +161,12 @@ def steering_vector(
     """Mean of the stream before a layer over positive texts, minus that over negative ones: [D].
 
     positive, negative: a text or several, or rows of ids, best in pairs that differ in one thing.
-    As many positive as negative texts are taken as pairs, within which the null swaps the labels.
-    Give six pairs or more: of fewer, more than one swap in 20 gives the vector itself.
+    Equally many positive and negative texts are pairs, within which the null swaps labels. Give six
+    pairs or more: with fewer, more than one swap in 20 gives the vector itself.
     layer: from 0; -1 is the last. token: "last" reads each text's last token, "mean" the mean of
     all. seed: of the shuffled labels.
     Raises ValueError for a model of pictures, an encoder-decoder (give its `.encoder`), a layer
-    that it does not have, or a text that is too long. Source: Turner et al. 2023; Rimsky et al.
+    out of range, or a text that is too long. Source: Turner et al. 2023; Rimsky et al.
     2024.
 
     >>> import minitx

@@ -35,7 +35,9 @@ SHOWN_EVERY = 0.2  # seconds
 
 
 class History(show.Shown):
-    """A finished training: `.model`, `.losses` [steps] in nats, `.snapshots`, their steps.
+    """A finished training: `.model`, `.losses` [steps] in nats, and its snapshots.
+
+    `.snapshots`: the steps after which one was kept; `.model_after(step)`: the model of that step.
 
     >>> import minitx
     >>> config = {"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 8, "n_positions": 16}
