@@ -9,7 +9,7 @@ The convention: every token of every document is a row, none averaged; special t
 the table is its first components over these places; nothing is regularised. Where a stream holds
 positions well (deep-roberta) all this hardly matters, except that documents must not be averaged
 before the fit. Where it holds few (tiny-roberta, behind layer 0), more documents, special tokens
-and correlations of the fit itself all raise them: analysis/README.md has the numbers.
+and correlations of the fit itself all raise them: docs/pages/results.md has the numbers.
 
 A model that adds no table has nothing of its own to compare: its stream is correlated with
 sinusoids of the position, a basis. Its input tells no position: asked is in which layers more

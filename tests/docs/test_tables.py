@@ -1,4 +1,4 @@
-"""The measured tables of analysis/README.md: how they are filled, and that a wrong number is found.
+"""The measured tables of docs/pages/results.md: how they are filled; a wrong number is found.
 
 `.ci/run` compares them with the report that it has made.
 """
@@ -62,7 +62,7 @@ def test_the_document_has_every_table_and_row():
 
 
 def test_a_document_that_differs_ends_with_1(folder, tmp_path, monkeypatch, capsys):
-    document = tmp_path / "README.md"
+    document = tmp_path / "results.md"
     parts = [
         f"<!-- measured: {name} -->\n| a | `x` |\n|---|---|\n<!-- end -->" for name in tables.TABLES
     ]

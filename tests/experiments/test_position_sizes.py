@@ -17,7 +17,7 @@ from minitx.analysis.measures import inputs, losses, position_sizes
 from minitx.analysis.texts import corpus
 
 SIZES = position_sizes.SIZES
-README = Path(__file__).parents[2] / "analysis/README.md"
+RESULTS = Path(__file__).parents[2] / "docs/pages/results.md"
 RUN = {"documents": 6, "tokens": 64}
 WORDS = np.arange(300, 330)  # of texts made here
 
@@ -110,7 +110,7 @@ def test_the_table_of_the_readme_is_what_a_run_gives():
     The column of deep-roberta is compared with a report (tests/tools/tables.py).
     """
     name = "tiny-gpt2"
-    text = README.read_text(encoding="utf-8").partition("| times 0, 1/4, 1/2, 1, 2, 4 |")[2]
+    text = RESULTS.read_text(encoding="utf-8").partition("| times 0, 1/4, 1/2, 1, 2, 4 |")[2]
     rows = [line.split(" | ") for line in text.splitlines()]
     column = [name in cell for cell in rows[0]].index(True) + 1
     written = [row[column].strip(" |") for row in rows[2:9]]

@@ -1,4 +1,4 @@
-"""The measured tables of analysis/README.md, from reports of the models that they compare.
+"""The measured tables of docs/pages/results.md, from reports of the models that they compare.
 
     minitx report deep-roberta --out report
     python tests/tools/tables.py report [FOLDER ...]          writes the columns of these models
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-DOCUMENT = Path(__file__).parents[2] / "analysis/README.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/pages/results.md"
 DEFAULT = "deep-roberta"  # the model that `make report` takes
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
