@@ -28,7 +28,7 @@ def test_how_many_tokens_a_page_shows(page):
 
 @pytest.mark.parametrize("name", ["deep-roberta", "tiny-roberta"])
 def test_where_positions_are_in_the_stream(name):
-    text = (ROOT / "weights/README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/pages/results.md").read_text(encoding="utf-8")
     mean = analysis.run("cca", name).arrays["mean_first"]
     assert ", ".join(f"{x:.2f}" for x in np.round(mean, 3)) in text
 

@@ -90,7 +90,7 @@ def test_the_readme_is_short():
     assert README.count("\n") <= 100
 
 
-@pytest.mark.parametrize("document", [*readme.DOCUMENTS, *readme.DOORS], ids=str)
+@pytest.mark.parametrize("document", [*readme.DOCUMENTS, *readme.PAGES], ids=str)
 def test_generated_parts_are_the_codes_own(document):
     text = document.read_text(encoding="utf-8")
     assert readme.filled(text) == text, "run: python tests/tools/readme.py"

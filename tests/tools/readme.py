@@ -1,7 +1,7 @@
 """The generated parts of README.md and of the folders' READMEs.
 
 `python tests/tools/readme.py` writes them, tests/house/test_surface.py compares them. A part stands
-between `<!-- name -->` and `<!-- end -->`, in one of the documents; `families` is in each of DOORS.
+between `<!-- name -->` and `<!-- end -->`, in DOCUMENTS or PAGES; `families` is in three.
 """
 
 import json
@@ -16,7 +16,10 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/tools")]
 FOLDERS = "minitx", "analysis", "weights", "tests", "benchmarks"
 DOCUMENTS = [ROOT / "README.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
-DOORS = [ROOT / "PACKAGE.md", *(ROOT / f"docs/pages/{name}.md" for name in ("index", "limits"))]
+PAGES = [
+    ROOT / "PACKAGE.md",
+    *(ROOT / f"docs/pages/{x}.md" for x in ("index", "limits", "rejected")),
+]
 
 
 def points():
@@ -222,5 +225,5 @@ def write(path):
 
 
 if __name__ == "__main__":
-    for document in (*DOCUMENTS, *DOORS):
+    for document in (*DOCUMENTS, *PAGES):
         write(document)
