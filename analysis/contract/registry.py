@@ -200,6 +200,8 @@ def with_text(given, own=(), is_text=False):
     """
     given = dict(given)
     number = Option.parsed if is_text else Option.checked
+    if "seed" in given:
+        given["seed"] = number(SEED, given["seed"])
     n = number(SAMPLE, given.pop("sample", 0))
     column = COLUMN.checked(given.pop("column", ""))
     ids = given.pop("ids", None)
@@ -213,7 +215,7 @@ def with_text(given, own=(), is_text=False):
     seed = 0
     if n:
         seed = given.get("seed", 0) if "seed" in own else given.pop("seed", 0)
-    parts = {"column": column, "n": n, "seed": number(SEED, seed)}
+    parts = {"column": column, "n": n, "seed": seed}
     given["text"] = formats.of(given["text"], is_ids=ids is not None, **parts)
     return given
 

@@ -113,9 +113,14 @@ class Folder:
 
 RIGHT = {  # what a record has, and whether it is of the right kind
     "settings": lambda x: isinstance(x, dict) and isinstance(x.get("config"), dict),
-    "snapshots": lambda x: isinstance(x, list) and all(type(step) is int for step in x),
-    "losses": lambda x: isinstance(x, list) and all(type(loss) is float for loss in x) and x != [],
+    "snapshots": lambda x: is_list_of(int, x) and x == sorted({*x}),
+    "losses": lambda x: is_list_of(float, x) and x != [],
 }
+
+
+def is_list_of(kind, x):
+    """Whether x is a list of one kind of values."""
+    return isinstance(x, list) and all(type(value) is kind for value in x)
 
 
 # --- the state

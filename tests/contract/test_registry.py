@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.contract.options import AtLeast, Option
 
@@ -43,3 +44,10 @@ def test_one_function_is_enough(monkeypatch):
     assert experiment.summary == "How many layers?"
     assert experiment.options == (Option("times", int, 2),)
     assert registry.headline(experiment, {"layers": np.array(4)}) == {}
+
+
+def test_a_seed_is_a_number_also_without_a_sample():
+    """`report --seed` hands it on to every experiment."""
+    assert registry.with_text({"seed": "3"}, is_text=True) == {"seed": 3}
+    with pytest.raises(ValueError, match="seed is -1; wanted 0 or more"):
+        registry.with_text({"seed": "-1"}, is_text=True)

@@ -464,7 +464,7 @@ def test_the_record_of_a_training_is_checked(tmp_path):
     minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
     path = tmp_path / saved.RECORD
     record = json.loads(path.read_text())
-    for name, wrong in {"losses": ["x"], "snapshots": [None], "settings": {}}.items():
+    for name, wrong in {"losses": ["x"], "snapshots": [2, 0], "settings": {}}.items():
         path.write_text(json.dumps(record | {name: wrong}))
         with pytest.raises(ValueError, match=f"train.json is damaged: '{name}' is"):
             minitx.History.from_folder(tmp_path)
