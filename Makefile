@@ -77,11 +77,6 @@ killed: .venv/ready  ## runs that are killed, full disks, folders that are gone;
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_config_keys.py
 	$(BIN)/python tests/tools/make_golden.py
-	$(BIN)/python tests/tools/make_golden_pairs.py
-	$(BIN)/python tests/tools/make_golden_places.py
-	$(BIN)/python tests/tools/make_golden_decoders.py
-	$(BIN)/python tests/tools/make_golden_recent.py
-	$(BIN)/python tests/tools/make_golden_shared.py
 	$(BIN)/python tests/tools/make_golden_images.py
 	$(BIN)/python tests/tools/make_golden_asked.py
 	$(BIN)/python tests/tools/make_generated.py

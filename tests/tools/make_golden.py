@@ -1,11 +1,12 @@
 """Makes tests/golden: tiny random models and what the reference library computes with them.
 
-With make_golden_pairs.py, which makes the encoder-decoders, the only test code that needs torch.
-Read downward: the table of variants, one folder as it is made (a random model, its files on disk,
-the reference's own reading of exactly those files), the claims that a golden folder must meet,
-`main`. Everything about a model is drawn at random, biases and
-norms too: a zero bias or a unit norm hides a swapped name. Weights are scaled so that attention is
-neither flat nor saturated.
+    python tests/tools/make_golden.py [VARIANT ...]    all, or those whose names begin so
+
+The variants stand in variants.json, by their maker; a file make_golden_*.py has what its makers do
+otherwise than the models of one stack here. Read downward: a random model, its files on disk, the
+reference's own reading of exactly those files, the claims that a golden folder must meet, makers,
+`main`. Everything about a model is drawn at random, biases and norms too: a zero bias or a unit
+norm hides a swapped name. Weights are scaled so that attention is neither flat nor saturated.
 
 A folder holds config.json and the safetensors as a checkpoint would, and reference.safetensors: per
 text `i` the inputs `i.tokens` (`i.types i.positions i.valid i.mask`), and float64 outputs without a
@@ -17,13 +18,17 @@ losses.safetensors holds documents `i.tokens` and the library's loss of each, `i
 nats per token; `batch`: its loss of all that fit one window, padded.
 """
 
+import contextlib
+import copy
+import importlib
 import json
-import os
 import re
 import shutil
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -73,16 +78,10 @@ SIZES = {
     "MPNet": MPNET,
 }
 INPUTS = ("tokens", "types", "positions", "valid", "mask")
+INPUTS += ("source", "source_valid", "enc_mask", "cross_mask")  # of an encoder-decoder
 # positions begin in row pad + 1 and skip pads
 PADS_TAKE_NO_ROW = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
-
-def variants(maker):
-    """Rows of a maker: folder, class, changes of its config, files (`DISK`), inputs and outputs."""
-    return json.loads(Path(__file__).with_name("variants.json").read_text())[maker]
-
-
-VARIANTS = variants("make_golden")
 
 # What config.json of the oldest files on the hub says; what it leaves out a reader has to know.
 HUB_CONFIG = """
@@ -90,22 +89,33 @@ HUB_CONFIG = """
     num_hidden_layers num_attention_heads intermediate_size max_position_embeddings type_vocab_size
     activation dim hidden_dim n_layers n_heads sinusoidal_pos_embds
     activation_function layer_norm_epsilon n_embd n_layer n_head n_positions
+    embedding_size num_hidden_groups inner_group_num
 """.split()
 
 
 # --- a random model
 
 
-def build(class_name, changes, rng):
-    """A model of the reference library with every parameter random; `architectures` is set."""
-    cls = getattr(transformers, class_name)
-    family = re.match("|".join(sorted(SIZES, key=len, reverse=True)), class_name)[0]
-    config = cls.config_class(**SIZES[family] | changes)
+def build(class_name, changes, rng, maker):
+    """A model of the library with every parameter random; `architectures` is set."""
+    cls = maker.class_of(class_name)
+    family = max((name for name in maker.sizes if class_name.startswith(name)), key=len)
+    config = cls.config_class(**copy.deepcopy(maker.sizes[family] | changes))
     config.architectures = [class_name]
     model = cls(config).eval()
-    for name, parameter in model.named_parameters():
-        parameter.data = torch.tensor(draw(name, parameter.shape, config, rng), dtype=torch.float32)
+    for name, x in maker.learned(model):
+        x.data = torch.tensor(maker.draw(name, x.shape, config, rng), dtype=torch.float32)
     return model
+
+
+def class_of(name):
+    """A class of the library."""
+    return getattr(transformers, name)
+
+
+def learned(model):
+    """(name, tensor) of what is drawn of a model."""
+    return model.named_parameters()
 
 
 def draw(name, shape, config, rng):
@@ -127,12 +137,11 @@ def draw(name, shape, config, rng):
 # --- its files
 
 
-def save(model, folder, disk, rng, changes=None):
+def save(model, folder, disk, rng, changes):
     """Save as the library does, then change the files as the words of `disk` say.
 
-    changes: {word: change}; by default DISK.
+    changes: {word: change}.
     """
-    changes = changes or DISK
     model.save_pretrained(folder)
     tensors = load_file(folder / "model.safetensors")
     config = json.loads((folder / "config.json").read_text())
@@ -354,8 +363,9 @@ def pad_id(config):
     return 1 if config.model_type == "mpnet" else getattr(config, "pad_token_id", None)
 
 
-def inputs(config, words, rng):
+def inputs(model, words, rng):
     """Two texts, one as long as the model can read, and what the variant gives besides tokens."""
+    config = model.config
     pad = pad_id(config)
     n_ctx = config.max_position_embeddings
     if config.model_type in PADS_TAKE_NO_ROW:
@@ -395,17 +405,33 @@ def library_model(folder, dtype):
 
 
 @torch.no_grad()
-def reference(folder, words, rng):
+def reference(folder, words, rng, maker):
     """{name: array} of every input and output, of the very files that minitx will read."""
-    model = library_model(folder, "float64")
-    seen = {}
-    arrays = {}
-    watch(model, "every" in words, seen)
-    for i, text in enumerate(inputs(model.config, words, rng)):
-        seen.clear()
-        arrays |= {f"{i}.{name}": value for name, value in text.items()}
-        arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in run(model, text, seen).items()}
-    return arrays
+    model = maker.load(folder, "float64")
+    seen, arrays = {}, {}
+    with maker.inside(model):
+        maker.watch(model, "every" in words, seen)
+        for i, text in enumerate(maker.inputs(model, words, rng)):
+            seen.clear()
+            arrays |= {f"{i}.{name}": value for name, value in text.items()}
+            outputs = maker.run(model, text, seen)
+            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
+    return arrays if "every" in words else {k: x for k, x in arrays.items() if maker.keeps(k)}
+
+
+@torch.no_grad()
+def unpatched(folder, arrays, maker):
+    """The outputs of the library as it is, in float32, for the same inputs."""
+    model = maker.load(folder, "float32")
+    outputs = {}
+    for i in range(2):
+        begins = f"{i}."
+        own = {name.removeprefix(begins): x for name, x in arrays.items() if name[:2] == begins}
+        text = {name: x for name, x in own.items() if name in INPUTS}
+        for name, x in maker.run(model, text, {}).items():
+            if re.fullmatch(r"logits|(enc_)?hidden\.\d+", name):
+                outputs[begins + name] = x.numpy().copy()
+    return outputs
 
 
 def visible(given, causal, dtype):
@@ -501,23 +527,20 @@ def strided(model, text, window, stride):
 
 def check(name, arrays):
     """Whole, finite, float64; attention neither flat nor saturated; logits of order 1 to 10."""
-    strongest = []
+    strongest = {}
     for key, x in arrays.items():
         i, point = key.split(".")[:2]
         assert point in INPUTS or (x.dtype == np.float64 and np.isfinite(x).all()), (name, key)
-        if point == "pattern":
-            n_heads, n_queries, n_keys = x.shape
-            assert n_queries == n_keys == len(arrays[f"{i}.tokens"]), key
+        if point.endswith("pattern"):
+            assert point != "pattern" or {*x.shape[1:]} == {len(arrays[f"{i}.tokens"])}, key
             assert abs(x.sum(-1) - 1).max() < 1e-12, key
-            shapes = {arrays[f"{i}.{p}.0"].shape[:2] for p in "qkv"}
-            assert shapes == {(n_heads, n_keys)}, (name, key)
-            strongest.append(x[:, 1:].max(-1).mean())
-    share = np.mean(strongest)
+            strongest.setdefault(point, []).append(x[:, 1:].max(-1).mean())
+    on_one_key = {point: np.mean(values) for point, values in strongest.items()}
     logits = [abs(x).max() for key, x in arrays.items() if key.endswith(".logits")]
     top = max(logits, default=None)
-    assert 0.3 < share < 0.9, f"{name}: {share:.2f} of the attention is on one key"
+    assert all(0.25 < share < 0.9 for share in on_one_key.values()), (name, on_one_key)
     assert top is None or 0.5 < top < 40, f"{name}: the largest logit is {top:.2f}"
-    return share, top
+    return on_one_key, top
 
 
 def save_arrays(arrays, path):
@@ -526,22 +549,26 @@ def save_arrays(arrays, path):
     save_file(tensors, path)
 
 
-def make(folder, row):
+def make(folder, row, maker):
     """One golden folder from one row of the table; its random numbers depend on its name alone."""
     name, class_name, changes, disk, words = row
     rng = np.random.default_rng(zlib.crc32(name.encode()))
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    save(build(class_name, changes, rng), folder, disk, rng)
-    arrays = reference(folder, words.split(), rng)
-    strongest, top = check(name, arrays)
+    save(build(class_name, changes, rng, maker), folder, disk, rng, maker.disk)
+    arrays = reference(folder, words.split(), rng, maker)
+    on_one_key, top = check(name, arrays)
     save_arrays(arrays, folder / "reference.safetensors")
+    if more := maker.more(folder, arrays, maker):
+        save_arrays(more, folder / "unpatched.safetensors")
     size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
-    print(f"{name:25} strongest key {strongest:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
+    text = "  ".join(f"{point} {share:.2f}" for point, share in on_one_key.items())
+    print(f"{name:25} {text}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
 
 
 @torch.no_grad()
-def float_masks(golden):
-    """What the library makes of fractions in a mask: float-masks/masks.safetensors.
+def files(golden):
+    """Losses, and what the library makes of fractions in a mask: float-masks/masks.safetensors.
 
     Inputs `VARIANT.tokens`, `.keys` [T] (given as 2-D), `.rows` [H T T] and `.linear` [1 T T] (as
     4-D: a row for each query, that of the slides without the later keys); for each of the three
@@ -565,10 +592,11 @@ def float_masks(golden):
             arrays |= {f"{key}.pattern.{n}": x[0].numpy() for n, x in enumerate(out.attentions)}
     (golden / "float-masks").mkdir(exist_ok=True)
     save_arrays(arrays, golden / "float-masks" / "masks.safetensors")
+    save_file(losses(golden / LONG), golden / "losses.safetensors")
 
 
 def fractions(rng, T, n_heads):
-    """The three masks of `float_masks`; drawn in this order."""
+    """The three masks of `files`; drawn in this order."""
     keys = rng.uniform(0.1, 1, T) * ~np.isin(np.arange(T), (4, T - 1))
     rows = rng.uniform(0, 1, (n_heads, T, T))
     linear = np.zeros((1, T, T))
@@ -579,50 +607,62 @@ def fractions(rng, T, n_heads):
     return {"keys": keys, "rows": rows, "linear": linear}
 
 
-def versions():
-    """Of everything that computes the reference."""
-    return {
-        "python": sys.version.split()[0],
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
+# --- makers
 
 
-def remake(kind, rows, make_one):
-    """Make every row of another script anew, or those whose names begin with what is given.
+def nothing(*given):
+    """Where a maker has no more to do."""
+    return {}
 
-    make_one: a function of a row's folder and the row. What it was made with is written, too.
-    """
+
+class Maker(NamedTuple):
+    """How a maker's models are made and read; by default as those of one stack with a table."""
+
+    sizes: dict = SIZES  # {how names of classes begin: config}
+    disk: dict = DISK  # {word of a variant: change of its files}
+    class_of: Callable = class_of
+    learned: Callable = learned
+    draw: Callable = draw
+    load: Callable = library_model
+    inside: Callable = contextlib.nullcontext  # context in which the library computes in float64
+    watch: Callable = watch
+    inputs: Callable = inputs
+    run: Callable = run
+    keeps: Callable = bool  # whether an array is stored of a variant that does not ask for `every`
+    more: Callable = nothing  # arrays of unpatched.safetensors
+    files: Callable = nothing  # writes what is no variant
+
+
+MAKER = Maker(files=files)
+MAKERS = "", "pairs", "places", "decoders", "shared", "distances"  # make_golden_NAME.MAKER
+
+
+def variants(kind):
+    """Rows of a maker: folder, class, changes of its config, files (`disk`), inputs and outputs."""
+    name = f"make_golden_{kind}".rstrip("_")
+    return json.loads(Path(__file__).with_name("variants.json").read_text())[name]
+
+
+def main(begins):
+    """Make every variant, or those whose names begin so, in place of the folder that was there."""
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    for row in rows:
-        if row[0].startswith(tuple(sys.argv[1:] or [""])):
-            make_one(GOLDEN / row[0], row)
-    text = json.dumps(versions(), indent=1) + "\n"
-    (GOLDEN / f"versions-{kind}.json").write_text(text)
-
-
-def main():
-    """Make every variant in a folder beside, which then takes the place of the old one."""
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    fresh = GOLDEN.with_name("golden.tmp")
-    shutil.rmtree(fresh, ignore_errors=True)
-    for row in VARIANTS:
-        make(fresh / row[0], row)
-    float_masks(fresh)
-    (fresh / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
-    save_file(losses(fresh / LONG), fresh / "losses.safetensors")
-    # what others make: sort-gpt's author, make_japanese.py, make_golden_pairs.py and _places.py
-    for path in GOLDEN.iterdir():
-        if path.is_dir() and not (fresh / path.name).exists():
-            shutil.copytree(path, fresh / path.name)
-    for name in ("versions-pairs.json", "versions-places.json"):
-        shutil.copy(GOLDEN / name, fresh)
-    shutil.rmtree(GOLDEN, ignore_errors=True)
-    os.replace(fresh, GOLDEN)
+    packages = {"numpy": np, "torch": torch, "transformers": transformers}
+    versions = {"python": sys.version.split()[0]}
+    versions |= {name: package.__version__ for name, package in packages.items()}
+    for kind in MAKERS:
+        maker = importlib.import_module(f"make_golden_{kind}".rstrip("_")).MAKER
+        rows = [row for row in variants(kind) if row[0].startswith(begins)]
+        for row in rows:
+            make(GOLDEN / row[0], row, maker)
+        if rows == variants(kind):
+            maker.files(GOLDEN)
+        if rows:
+            file = GOLDEN / f"versions-{kind}.json".replace("-.", ".")
+            file.write_text(json.dumps(versions, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    import make_golden  # the module that the others know
+
+    make_golden.main(tuple(sys.argv[1:] or [""]))

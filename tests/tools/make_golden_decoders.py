@@ -1,4 +1,4 @@
-"""Makes the models of tests/golden of the later decoders: OPT, GPT-J, Phi-3, OLMo 2, Falcon, Gemma.
+"""Makes the models of tests/golden of the later decoders, from OPT and GPT-J to Granite.
 
 Six configurations of each, tiny and with random weights. Folders hold what those of
 make_golden_places.py do, with the same patches: what the library computes in float32 is done in
@@ -9,13 +9,11 @@ too. GPT-J's queries and keys are written with their features in minitx's order.
 import contextlib
 import importlib
 import re
-from functools import partial
 
 import make_golden as single
 import make_golden_places as places
 import numpy as np
 import torch
-import transformers
 from make_golden_places import LAYER
 
 SMALL = dict(vocab_size=23, hidden_size=8, num_hidden_layers=2, num_attention_heads=2)
@@ -24,6 +22,10 @@ LLAMA = SMALL | dict(
 )
 LLAMA |= dict(rope_theta=100.0, bos_token_id=1, eos_token_id=2, pad_token_id=0)
 GEMMA = LLAMA | dict(head_dim=6, query_pre_attn_scalar=5, sliding_window=4, layer_types=None)
+NEO = dict(vocab_size=23, hidden_size=8, num_layers=2, num_heads=2, intermediate_size=10)
+NEO |= dict(max_position_embeddings=16, attention_types=[[["global", "local"], 1]], window_size=3)
+NEO |= dict(bos_token_id=1, eos_token_id=2)
+STAR = LLAMA | dict(norm_epsilon=1e-5, num_attention_heads=4)
 SIZES = {
     "OPT": SMALL | dict(ffn_dim=10, max_position_embeddings=16),
     "GPTJ": dict(vocab_size=23, n_embd=12, n_layer=2, n_head=2, n_positions=32, rotary_dim=4)
@@ -33,34 +35,31 @@ SIZES = {
     "Falcon": SMALL | dict(num_attention_heads=4, num_kv_heads=2, rope_theta=100.0, eos_token_id=2),
     "Gemma2": GEMMA | dict(attn_logit_softcapping=3.0, final_logit_softcapping=4.0),
     "Gemma3Text": GEMMA | dict(rope_theta=500.0, rope_local_base_freq=50.0),
+    "GPTNeo": NEO,
+    "Gemma": LLAMA | dict(head_dim=6),
+    "Starcoder2": {key: value for key, value in STAR.items() if key != "rms_norm_eps"},
+    "SmolLM3": LLAMA,
+    "Olmo": {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"},
+    "Granite": LLAMA
+    | dict(embedding_multiplier=1.7, logits_scaling=0.6)
+    | dict(residual_multiplier=0.7, attention_multiplier=0.4),
+    "Phi": SMALL
+    | dict(intermediate_size=10, max_position_embeddings=32, rope_theta=100.0)
+    | dict(bos_token_id=1, eos_token_id=2, pad_token_id=0),
 }
 SIZES["Gemma3"] = SIZES["Gemma3Text"]
 T = 9, 5  # tokens of the two texts
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4)
 LINEAR = dict(rope_type="linear", factor=8.0)
-VARIANTS = single.variants("make_golden_decoders")
 
 
 # --- a random model
 
 
-def build(class_name, changes, rng):
-    """A model of the library with every parameter random."""
-    cls = getattr(transformers, class_name)
-    given = SIZES[re.match("|".join(sorted(SIZES, reverse=True)), class_name)[0]] | changes
-    config = cls.config_class(**{k: v.copy() if type(v) is dict else v for k, v in given.items()})
-    config.architectures = [class_name]
-    model = cls(config).eval()
-    for name, parameter in model.named_parameters():
-        values = draw(name, parameter.shape, config.model_type, rng)
-        parameter.data = torch.tensor(values, dtype=torch.float32)
-    return model
-
-
-def draw(name, shape, model_type, rng):
+def draw(name, shape, config, rng):
     """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
     if "norm" in name or re.search(r"\.ln_\w+\.", name):
-        middle = name.endswith("weight") and not model_type.startswith("gemma")
+        middle = name.endswith("weight") and not config.model_type.startswith("gemma")
         return rng.normal(float(middle), 0.2, shape)
     if len(shape) == 1:
         return rng.normal(0.0, 0.3, shape)
@@ -71,14 +70,6 @@ def draw(name, shape, model_type, rng):
 
 
 # --- its files
-
-
-def with_masks(tensors, *_):
-    """The causal mask that old GPT-J files hold in each layer."""
-    layers = {re.search(r"^(.*h\.\d+\.attn)\.", name) for name in tensors} - {None}
-    prefixes = {layer[1] for layer in layers}
-    masks = {f"{prefix}.bias": torch.ones(1, 1, 32, 32).tril().bool() for prefix in prefixes}
-    return tensors | masks | {f"{prefix}.masked_bias": torch.tensor(-1e9) for prefix in prefixes}
 
 
 def with_old_gemma3(tensors, config, _):
@@ -106,9 +97,17 @@ def with_old_type(tensors, config, _):
     return tensors
 
 
+def with_old_act(tensors, config, _):
+    """As in the first Gemma's published files: "gelu", which means its form with tanh."""
+    config |= {"hidden_act": "gelu", "hidden_activation": None}
+    return tensors
+
+
 DISK = places.DISK | {
     "old-type": with_old_type,
-    "gptj-buffers": with_masks,
+    "old-act": with_old_act,
+    "gptj-buffers": places.with_masks(r"h\.\d+\.attn", 32),
+    "neo-buffers": places.with_masks(r"attn\.attention", 16),
     "old-gemma3": with_old_gemma3,
     "no-prefix": without_prefix,
 }
@@ -164,6 +163,13 @@ PARALLEL = [
     (LAYER + "(?:ln_1|input_layernorm|ln_attn)", None, "ln1"),
     (LAYER + "(?:ln_1|input_layernorm|ln_mlp)", None, "ln2"),
 ]
+LLAMA_HOOKS = [
+    *GATED[:3],
+    (LAYER + r"self_attn\.o_proj", "z", "attn_out"),
+    (LAYER + "input_layernorm", None, "ln1"),
+    (LAYER + "post_attention_layernorm", "resid_mid", "ln2"),
+    (r"model\.norm", None, "ln_final"),
+]
 HOOKS = {
     "opt": [
         ("embed_tokens", None, "embed"),
@@ -198,11 +204,46 @@ HOOKS = {
         (LAYER + r"self_attn\.q_norm", None, "ln_q"),
         (LAYER + r"self_attn\.k_norm", None, "ln_k"),
     ],
+    "gpt_neo": [
+        ("wte", None, "embed"),
+        ("wpe", None, "pos_embed"),
+        (LAYER + "ln_1", None, "ln1"),
+        (LAYER + r"attn\.attention\.out_proj", "z", "attn_out"),
+        (LAYER + "ln_2", "resid_mid", "ln2"),
+        (LAYER + r"mlp\.c_fc", None, "pre"),
+        (LAYER + r"mlp\.c_proj", "post", "mlp_out"),
+        ("ln_f", None, "ln_final"),
+    ],
+    "gemma": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
+    "smollm3": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
+    "starcoder2": [
+        *LLAMA_HOOKS[3:],
+        (LAYER + r"mlp\.c_fc", None, "pre"),
+        (LAYER + r"mlp\.c_proj", "post", "mlp_out"),
+        ("embed_tokens", None, "embed"),
+    ],
+    "olmo": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
+    "granite": [  # of what is written the stream has a part
+        *GATED[:3],
+        (LAYER + r"self_attn\.o_proj", "z", None),
+        *LLAMA_HOOKS[4:],
+    ],
+    "phi": [
+        (LAYER + "input_layernorm", None, "ln1"),
+        (LAYER + "input_layernorm", None, "ln2"),
+        (LAYER + r"self_attn\.dense", "z", "attn_out"),
+        (LAYER + r"mlp\.fc1", None, "pre"),
+        (LAYER + r"mlp\.fc2", "post", "mlp_out"),
+        (r"model\.final_layernorm", None, "ln_final"),
+        ("embed_tokens", None, "embed"),
+    ],
 }
 
 
-def watch(model, seen):
+def watch(model, every, seen):
     """Hooks that file what passes through the modules in `seen` under names of points."""
+    if not every:
+        return
     for name, module in model.named_modules():
         for end, *points in HOOKS[model.config.model_type]:
             if match := re.search(rf"(?:^|\.){end}$", name):
@@ -331,7 +372,63 @@ def of_falcon(model, modeling, seen, stack):
         attention._split_heads = watched
 
 
+def of_gpt_neo(model, modeling, seen, stack):
+    """Its attention is a method."""
+    for layer, block in enumerate(model.transformer.h):
+        attn = block.attn.attention
+
+        def watched(query, key, value, *args, plain=attn._attn, layer=layer, **kwargs):
+            for name, x in zip("qkv", (query, key, value)):
+                seen[f"{name}.{layer}"] = x[0]
+            return plain(query, key, value, *args, **kwargs)
+
+        stack.callback(attn.__dict__.pop, "_attn")
+        attn._attn = watched
+
+
+def of_phi(model, modeling, seen, stack):
+    """Queries and keys whole, as they leave their matrices, or their norms."""
+    plain = modeling.apply_rotary_pos_emb
+    eager(model, modeling, seen, stack)
+    modeling.apply_rotary_pos_emb = plain  # it gets only the part that is turned
+    d = places.head_width(model.config)
+    for name, module in model.named_modules():
+        if not (match := re.search(rf"{LAYER}self_attn\.([qk])_(proj|layernorm)$", name)):
+            continue
+        layer, x, kind = match.groups()
+
+        def hook(module, args, out, layer=layer, x=x, kind=kind):
+            seen[f"{x}_in.{layer}"] = places.by_heads(out, d) if kind == "proj" else out[0]
+            if kind == "layernorm":
+                seen[f"ln_{x}.{layer}"] = out[0]
+                for what, number in places.statistics(module, args[0]).items():
+                    seen[f"ln_{x}_{what}.{layer}"] = number[0]
+
+        stack.callback(module.register_forward_hook(hook).remove)
+
+
+def of_smollm3(model, modeling, seen, stack):
+    """Only some layers turn queries and keys; the library computes angles for all."""
+    plain = modeling.apply_rotary_pos_emb
+    eager(model, modeling, seen, stack)
+    modeling.apply_rotary_pos_emb = plain
+    d = places.head_width(model.config)
+    for name, module in model.named_modules():
+        if not (match := re.search(rf"{LAYER}self_attn\.([qk])_proj$", name)):
+            continue
+        layer, x = match.groups()
+
+        def hook(module, args, out, key=f"{x}_in.{layer}"):
+            seen[key] = places.by_heads(out, d)
+
+        if model.config.no_rope_layers[int(layer)]:
+            stack.callback(module.register_forward_hook(hook).remove)
+        else:
+            stack.callback(seen.pop, f"pos_angle.{layer}", None)
+
+
 WATCHED = {"opt": of_opt, "gptj": of_gptj, "falcon": of_falcon}
+WATCHED |= {"gpt_neo": of_gpt_neo, "phi": of_phi, "smollm3": of_smollm3}
 
 
 def once(seen, config):
@@ -346,7 +443,7 @@ def once(seen, config):
     return tensors
 
 
-def inputs(words, rng):
+def inputs(model, words, rng):
     """Two texts, and what the variant gives besides tokens."""
     texts = [dict(tokens=rng.integers(3, 22, n)) for n in T]
     for text in texts:
@@ -357,24 +454,6 @@ def inputs(words, rng):
             text["valid"] = ~np.isin(np.arange(n), (2, 3))
             text["positions"] = np.arange(n)
     return texts
-
-
-@torch.no_grad()
-def reference(folder, words, rng):
-    """{name: array} of every input and output, of the very files that minitx will read."""
-    model = single.library_model(folder, "float64")
-    seen, arrays = {}, {}
-    with in_float64(model):
-        if "every" in words:
-            watch(model, seen)
-        for i, text in enumerate(inputs(words, rng)):
-            seen.clear()
-            arrays |= {f"{i}.{name}": value for name, value in text.items()}
-            outputs = run(model, text, seen)
-            if "every" not in words:
-                outputs = {name: x for name, x in outputs.items() if "_in." not in name}
-            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
-    return arrays
 
 
 def run(model, text, seen):
@@ -394,6 +473,10 @@ def run(model, text, seen):
     return tensors if logits is None else tensors | {"logits": logits[0]}
 
 
-if __name__ == "__main__":
-    steps = {"build": build, "reference": reference, "run": run, "layout": DISK}
-    single.remake("decoders", VARIANTS, partial(places.make, **steps))
+def keeps(name):
+    """Whether an array is stored of a variant that does not ask for every point."""
+    return "_in." not in name
+
+
+STEPS = {"inside": in_float64, "watch": watch, "inputs": inputs, "run": run}
+MAKER = single.Maker(SIZES, DISK, draw=draw, **STEPS, keeps=keeps, more=places.more)

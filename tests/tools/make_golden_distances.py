@@ -9,12 +9,10 @@ Each term of the scores is the library's own: its method is called with one kind
 """
 
 import re
-from functools import partial
 
 import make_golden as single
 import make_golden_places as places
 import torch
-import transformers
 from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
 
 BOTH = dict(
@@ -32,23 +30,12 @@ V3 = dict(
     share_att_key=True, norm_rel_ebd="layer_norm", position_buckets=4, max_relative_positions=10
 )
 T = 10, 6  # tokens of the two texts
-VARIANTS = single.variants("make_golden_distances")
+
+
 # --- a random model
 
 
-def build(class_name, changes, rng):
-    """A model of the library with every parameter random."""
-    cls = getattr(transformers, class_name)
-    config = cls.config_class(**BOTH | changes)
-    config.architectures = [class_name]
-    model = cls(config).eval()
-    for name, parameter in model.named_parameters():
-        values = draw(name, parameter.shape, rng)
-        parameter.data = torch.tensor(values, dtype=torch.float32)
-    return model
-
-
-def draw(name, shape, rng):
+def draw(name, shape, config, rng):
     """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
     if "LayerNorm" in name:
         return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
@@ -151,31 +138,16 @@ def watch_terms(attention, layer, is_first, seen):
     setattr(attention, name, watched)
 
 
-def inputs(config, words, rng):
+def inputs(model, words, rng):
     """Two texts, and what the variant gives besides tokens."""
     texts = [dict(tokens=rng.integers(3, 22, n)) for n in T]
     for text in texts:
         n = len(text["tokens"])
         if "types" in words:
-            text["types"] = rng.integers(0, config.type_vocab_size, n)
+            text["types"] = rng.integers(0, model.config.type_vocab_size, n)
         if "positions" in words:
-            text["positions"] = rng.permutation(config.max_position_embeddings)[:n]
+            text["positions"] = rng.permutation(model.config.max_position_embeddings)[:n]
     return texts
-
-
-@torch.no_grad()
-def reference(folder, words, rng):
-    """{name: array} of every input and output, of the very files that minitx will read."""
-    model = single.library_model(folder, "float64")
-    seen, arrays = {}, {}
-    with places.in_float64(model):
-        watch(model, "every" in words, seen)
-        for i, text in enumerate(inputs(model.config, words, rng)):
-            seen.clear()
-            arrays |= {f"{i}.{name}": value for name, value in text.items()}
-            outputs = single.run(model, text, seen)
-            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
-    return arrays
 
 
 # --- buckets
@@ -183,18 +155,16 @@ def reference(folder, words, rng):
 SETTINGS = ((256, 512), (32, 128), (16, 128), (6, 10), (4, 10), (3, 12), (2, 10))
 
 
-def buckets():
-    """{"half.largest": [2 N + 1]}: the library's bucket of each distance from -N to N."""
+def files(golden):
+    """buckets-deberta.safetensors: "half.largest" [2 N + 1], buckets of the distances -N to N."""
     tables = {}
     for half, largest in SETTINGS:
         n = 2 * largest
         distances = torch.arange(-n, n + 1)
         rows = make_log_bucket_position(distances, half, largest).long()
         tables[f"{half}.{largest}"] = rows.to(torch.int16).numpy()
-    return tables
+    single.save_arrays(tables, golden / "buckets-deberta.safetensors")
 
 
-if __name__ == "__main__":
-    steps = {"build": build, "reference": reference, "run": single.run, "layout": DISK}
-    single.remake("distances", VARIANTS, partial(places.make, **steps))
-    single.save_arrays(buckets(), single.GOLDEN / "buckets-deberta.safetensors")
+STEPS = {"draw": draw, "inside": places.in_float64, "watch": watch, "inputs": inputs}
+MAKER = single.Maker({"Deberta": BOTH}, DISK, **STEPS, more=places.more, files=files)

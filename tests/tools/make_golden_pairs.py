@@ -10,9 +10,8 @@ outputs by 1e-6. The reference is made with these in float64; unpatched.safetens
 of the library as it is, in float32.
 """
 
+import contextlib
 import re
-import shutil
-import zlib
 
 import make_golden as single
 import numpy as np
@@ -56,9 +55,6 @@ T5 = dict(
 )
 SIZES = {"Bart": BART, "Marian": MARIAN, "T5": T5}
 LENGTHS = {"bart": ((12, 9), (5, 8)), "marian": ((12, 9), (5, 8)), "t5": ((16, 13), (6, 11))}
-INPUTS = (*single.INPUTS, "source", "source_valid", "enc_mask", "cross_mask")
-
-VARIANTS = single.variants("make_golden_pairs")
 
 
 # --- a random model
@@ -69,18 +65,10 @@ def class_of(name):
     return getattr(transformers, name, BartEncoder)
 
 
-def build(class_name, changes, rng):
-    """A model of the library with every parameter random, and the bias of the logits too."""
-    cls = class_of(class_name)
-    family = re.match("|".join(SIZES), class_name)[0]
-    config = cls.config_class(**SIZES[family] | changes)
-    model = cls(config).eval()
-    model.config.architectures = [class_name]
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        if not computed(config, name):
-            values = draw(name, tensor.shape, config.model_type, rng)
-            tensor.data = torch.tensor(values, dtype=torch.float32)
-    return model
+def learned(model):
+    """(name, tensor) of all parameters, and of the bias of the logits, which is a buffer."""
+    tensors = *model.named_parameters(), *model.named_buffers()
+    return [(name, x) for name, x in tensors if not computed(model.config, name)]
 
 
 def computed(config, name):
@@ -88,16 +76,16 @@ def computed(config, name):
     return config.model_type == "marian" and "embed_positions" in name
 
 
-def draw(name, shape, model_type, rng):
+def draw(name, shape, config, rng):
     """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
     if "norm" in name:
         return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
     if len(shape) == 1 or "relative_attention_bias" in name or "final_logits_bias" in name:
-        return rng.normal(0.0, 1.0 if model_type == "t5" else 0.3, shape)
+        return rng.normal(0.0, 1.0 if config.model_type == "t5" else 0.3, shape)
     if re.search(r"shared|embed_", name):
         return rng.normal(0.0, 0.8, shape)
     gain = 3 if "classification_head" in name else 1.4
-    if model_type == "t5" and re.search(r"\.[qk]\.weight", name):
+    if config.model_type == "t5" and re.search(r"\.[qk]\.weight", name):
         gain = 0.9  # scores are not divided by the root of the width
     if re.search(r"encoder_attn\.[qk]|EncDecAttention\.[qk]", name):
         gain *= 1.4  # an encoder's last streams are more alike than words
@@ -291,8 +279,9 @@ def float64_norm(self, x):
     return self.weight * (x * scale)
 
 
-def inputs(config, words, rng):
+def inputs(model, words, rng):
     """Two pairs of texts, the first as long as the model can read, and what is given besides."""
+    config = model.config
     n_vocab = getattr(config, "decoder_vocab_size", None) or config.vocab_size
     texts = []
     for S, T in LENGTHS[config.model_type]:
@@ -311,7 +300,7 @@ def inputs(config, words, rng):
         if "masks" in words:
             text |= masks(T, S, rng)
         texts.append(text)
-    return texts
+    return [*map(alone, texts)] if is_alone(model) else texts
 
 
 def masks(T, S, rng):
@@ -348,30 +337,12 @@ def library_model(folder, dtype):
     return model.eval()
 
 
-@torch.no_grad()
-def reference(folder, words, rng):
-    """{name: array} of every input and output, of the very files that minitx will read."""
-    model = library_model(folder, "float64")
-    if model.config.model_type == "t5":
-        patched(model)
-    seen = {}
-    arrays = {}
-    watch(model, "every" in words, seen)
-    texts = inputs(model.config, words, rng)
-    if is_alone(model):
-        texts = map(alone, texts)
-    for i, text in enumerate(texts):
-        seen.clear()
-        arrays |= {f"{i}.{name}": value for name, value in text.items()}
-        arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in run(model, text, seen).items()}
-    return arrays
-
-
 def patched(model):
-    """T5 with the statistics of its norms in float64."""
+    """T5 with the statistics of its norms in float64, from now on."""
     for module in model.modules():
         if isinstance(module, T5LayerNorm):
             module.forward = float64_norm.__get__(module)
+    return contextlib.nullcontext()
 
 
 def is_alone(model):
@@ -433,21 +404,6 @@ def layers(name, tensors):
     return {f"{name}.{n}": x[0] for n, x in enumerate(tensors)}
 
 
-@torch.no_grad()
-def unpatched(folder, arrays):
-    """The outputs of the library as it is, in float32, for the same inputs."""
-    model = library_model(folder, "float32")
-    outputs = {}
-    for i in range(len(LENGTHS["t5"])):
-        begins = f"{i}."
-        own = {name.removeprefix(begins): x for name, x in arrays.items() if name[:2] == begins}
-        text = {name: x for name, x in own.items() if name in INPUTS}
-        for name, x in run(model, text, {}).items():
-            if re.fullmatch(r"logits|(enc_)?hidden\.\d+", name):
-                outputs[begins + name] = x.numpy().copy()
-    return outputs
-
-
 # --- what depends on positions alone
 
 BUCKETS = (32, 128), (8, 9), (13, 11), (32, 40), (64, 500), (4, 100)  # how many, largest distance
@@ -455,8 +411,8 @@ DISTANCES = torch.arange(-600, 601)  # key - query
 TABLES = (12, 18), (12, 15), (600, 8), (3, 1)  # positions, width
 
 
-def positions():
-    """{name: array}: buckets of distances "N.MAX.encoder|decoder", Marian's tables "N.WIDTH"."""
+def files(golden):
+    """positions.safetensors: buckets of distances "N.MAX.encoder|decoder", tables "N.WIDTH"."""
     arrays = {}
     for n, largest in BUCKETS:
         for side in STACKS:
@@ -467,47 +423,15 @@ def positions():
     for n, width in TABLES:
         table = MarianSinusoidalPositionalEmbedding(n, width).create_weight()
         arrays[f"{n}.{width}"] = table.numpy()
-    return arrays
+    (golden / "positions").mkdir(exist_ok=True)
+    single.save_arrays(arrays, golden / "positions/positions.safetensors")
 
 
-# --- the claims that a golden folder meets
+def more(folder, arrays, maker):
+    """What the library rounds: T5 alone."""
+    return single.unpatched(folder, arrays, maker) if folder.name.startswith("t5") else {}
 
 
-def check(name, arrays):
-    """Whole, finite, float64; attention neither flat nor saturated; logits of order 1 to 10."""
-    strongest = {}
-    for key, x in arrays.items():
-        point = key.split(".")[1]
-        assert point in INPUTS or (x.dtype == np.float64 and np.isfinite(x).all()), (name, key)
-        if point.endswith("pattern"):
-            assert abs(x.sum(-1) - 1).max() < 1e-12, key
-            strongest.setdefault(point, []).append(x[:, 1:].max(-1).mean())
-    on_one_key = {point: np.mean(values) for point, values in strongest.items()}
-    logits = [abs(x).max() for key, x in arrays.items() if key.endswith(".logits")]
-    top = max(logits, default=None)
-    assert all(0.25 < share < 0.9 for share in on_one_key.values()), (name, on_one_key)
-    assert top is None or 0.5 < top < 40, f"{name}: the largest logit is {top:.2f}"
-    return on_one_key, top
-
-
-def make(folder, row):
-    """One golden folder from one row of the table; its random numbers depend on its name alone."""
-    name, class_name, changes, disk, words = row
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    single.save(build(class_name, changes, rng), folder, disk, rng, DISK)
-    arrays = reference(folder, words.split(), rng)
-    on_one_key, top = check(name, arrays)
-    single.save_arrays(arrays, folder / "reference.safetensors")
-    if name.startswith("t5"):
-        single.save_arrays(unpatched(folder, arrays), folder / "unpatched.safetensors")
-    size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
-    text = "  ".join(f"{point} {share:.2f}" for point, share in on_one_key.items())
-    print(f"{name:16} {text}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
-
-
-if __name__ == "__main__":
-    single.remake("pairs", VARIANTS, make)
-    (single.GOLDEN / "positions").mkdir(exist_ok=True)
-    single.save_arrays(positions(), single.GOLDEN / "positions/positions.safetensors")
+MODEL = {"class_of": class_of, "learned": learned, "draw": draw, "load": library_model}
+STEPS = {"inside": patched, "watch": watch, "inputs": inputs, "run": run}
+MAKER = single.Maker(SIZES, DISK, **MODEL, **STEPS, more=more, files=files)

@@ -14,15 +14,11 @@ eight. unpatched.safetensors has the outputs of the library as it is, in float32
 import contextlib
 import importlib
 import re
-import shutil
-import zlib
 from functools import partial
 
 import make_golden as single
-import make_golden_pairs as pairs
 import numpy as np
 import torch
-import transformers
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom import modeling_bloom
 
@@ -78,7 +74,6 @@ SIZES = {
     "ModernBert": MODERNBERT,
 }
 T = 12, 7  # tokens of the two texts
-INPUTS = single.INPUTS
 
 SCALED = {  # rope_scaling of the older form of a config.json
     "linear": dict(rope_type="linear", factor=3.0),
@@ -91,27 +86,12 @@ SCALED = {  # rope_scaling of the older form of a config.json
     ),
     "yarn": dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4),
 }
-VARIANTS = single.variants("make_golden_places")
 
 
 # --- a random model
 
 
-def build(class_name, changes, rng):
-    """A model of the library with every parameter random."""
-    cls = getattr(transformers, class_name)
-    family = re.match("|".join(SIZES), class_name)[0]
-    given = SIZES[family] | changes
-    config = cls.config_class(**{k: v.copy() if type(v) is dict else v for k, v in given.items()})
-    config.architectures = [class_name]
-    model = cls(config).eval()
-    for name, parameter in model.named_parameters():
-        values = draw(name, parameter.shape, rng)
-        parameter.data = torch.tensor(values, dtype=torch.float32)
-    return model
-
-
-def draw(name, shape, rng):
+def draw(name, shape, config, rng):
     """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
     if "norm" in name or re.search(r"ln_f", name):
         return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
@@ -141,12 +121,16 @@ def with_frequencies(tensors, *_):
     return tensors | {f"{layer[1]}.rotary_emb.inv_freq": omega.clone() for layer in layers}
 
 
-def with_masks(tensors, *_):
-    """The causal mask that old GPT-NeoX files hold in each layer."""
-    layers = {re.search(r"^(.*layers\.\d+\.attention)\.", name) for name in tensors} - {None}
-    prefixes = {layer[1] for layer in layers}
-    masks = {f"{prefix}.bias": torch.ones(1, 1, 32, 32).tril().bool() for prefix in prefixes}
-    return tensors | masks | {f"{prefix}.masked_bias": torch.tensor(-1e9) for prefix in prefixes}
+def with_masks(attention, T):
+    """A change: the causal mask that old files hold beside each layer's attention, by its name."""
+
+    def change(tensors, *_):
+        layers = {re.search(rf"^(.*{attention})\.", name) for name in tensors} - {None}
+        prefixes = {layer[1] for layer in layers}
+        masks = {f"{prefix}.bias": torch.ones(1, 1, T, T).tril().bool() for prefix in prefixes}
+        return tensors | masks | {f"{name}.masked_bias": torch.tensor(-1e9) for name in prefixes}
+
+    return change
 
 
 def with_old_layers(tensors, config, _):
@@ -174,7 +158,7 @@ def with_old_modernbert(tensors, config, _):
 
 
 DISK = {
-    "attention-buffers": with_masks,
+    "attention-buffers": with_masks(r"layers\.\d+\.attention", 32),
     "no-prefix": single.DISK["no-prefix"],
     "old-layers": with_old_layers,
     "old-neox": with_old_neox,
@@ -394,7 +378,7 @@ def watched_attention(model, seen):
         modeling.eager_attention_forward = plain
 
 
-def inputs(config, words, rng):
+def inputs(model, words, rng):
     """Two texts, and what the variant gives besides tokens."""
     lengths = (max(T),) * len(T) if "long" in words else T
     texts = [dict(tokens=rng.integers(5, 60, n)) for n in lengths]
@@ -404,27 +388,11 @@ def inputs(config, words, rng):
             text["positions"] = rng.permutation(2 * n)[:n]
         if "holes" in words:  # hidden tokens inside a text; the library lets them keep their places
             text["valid"] = ~np.isin(np.arange(n), (2, 3))
-            if config.model_type != "bloom":  # which counts valid tokens
+            if model.config.model_type != "bloom":  # which counts valid tokens
                 text["positions"] = np.arange(n)
         if "mask" in words:  # which keys each query may see, itself always
             text["mask"] = (rng.random((n, n)) < 0.6) | np.eye(n, dtype=bool)
     return texts
-
-
-@torch.no_grad()
-def reference(folder, words, rng):
-    """{name: array} of every input and output, of the very files that minitx will read."""
-    model = single.library_model(folder, "float64")
-    seen, arrays = {}, {}
-    texts = inputs(model.config, words, rng)
-    with in_float64(model):
-        watch(model, "every" in words, seen)
-        for i, text in enumerate(texts):
-            seen.clear()
-            arrays |= {f"{i}.{name}": value for name, value in text.items()}
-            outputs = run(model, text, seen)
-            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
-    return arrays
 
 
 def run(model, text, seen):
@@ -457,21 +425,6 @@ def alibi(valid, n_heads):
     return -abs(rows - rows.transpose(1, 2))
 
 
-@torch.no_grad()
-def unpatched(folder, arrays, run=None):
-    """The outputs of the library as it is, in float32, for the same inputs."""
-    model = single.library_model(folder, "float32")
-    outputs = {}
-    for i in range(len(T)):
-        begins = f"{i}."
-        own = {name.removeprefix(begins): x for name, x in arrays.items() if name[:2] == begins}
-        text = {name: x for name, x in own.items() if name in INPUTS}
-        for name, x in (run or globals()["run"])(model, text, {}).items():
-            if re.fullmatch(r"logits|hidden\.\d+", name):
-                outputs[begins + name] = x.numpy().copy()
-    return outputs
-
-
 GENERATED = 8  # tokens after the shorter text
 
 
@@ -488,28 +441,10 @@ def generated(folder, arrays):
     return {"generated": tokens[0].numpy()}
 
 
-# --- folders
+def more(folder, arrays, maker):
+    """What unpatched.safetensors holds."""
+    return single.unpatched(folder, arrays, maker) | generated(folder, arrays)
 
 
-def make(folder, row, build=build, reference=reference, run=None, layout=DISK):
-    """One golden folder from one row of the table; its random numbers depend on its name alone.
-
-    build, reference, run, layout: those of a script with variants of its own.
-    """
-    name, class_name, changes, disk, words = row
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    single.save(build(class_name, changes, rng), folder, disk, rng, layout)
-    arrays = reference(folder, words.split(), rng)
-    on_one_key, top = pairs.check(name, arrays)
-    single.save_arrays(arrays, folder / "reference.safetensors")
-    more = unpatched(folder, arrays, run) | generated(folder, arrays)
-    single.save_arrays(more, folder / "unpatched.safetensors")
-    size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
-    share = on_one_key["pattern"]
-    print(f"{name:22} strongest key {share:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
-
-
-if __name__ == "__main__":
-    single.remake("places", VARIANTS, make)
+STEPS = {"draw": draw, "inside": in_float64, "watch": watch, "inputs": inputs, "run": run}
+MAKER = single.Maker(SIZES, DISK, **STEPS, more=more)

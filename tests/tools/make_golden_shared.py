@@ -5,23 +5,17 @@ its weights, so that hooks take the layer's number from how many have run.
 """
 
 import re
-import shutil
-import zlib
 
 import make_golden as single
-import numpy as np
 import torch
 import transformers
 
 ALBERT = single.BERT | dict(hidden_size=12, intermediate_size=14, embedding_size=8)
 ALBERT |= dict(num_hidden_layers=3, classifier_dropout_prob=0.3)
 ORDER = "AlbertForNextSentencePrediction"  # no class of the library: the second head alone
-VARIANTS = single.variants("make_golden_shared")
 
 
 # --- files
-
-HUB = "embedding_size num_hidden_groups inner_group_num".split()
 
 
 def with_decoder(tensors, *_):
@@ -45,7 +39,6 @@ DISK = single.DISK | {
     "order": with_order,
     "no-prefix": single.renamed(r"^albert\.", ""),
 }
-single.HUB_CONFIG += HUB
 
 
 # --- what the reference library computes
@@ -99,55 +92,27 @@ def watch(model, every, seen):
             module.register_forward_hook(lambda m, args, out, own=own: file(own, m, args, out))
 
 
-@torch.no_grad()
-def reference(folder, cls, words, rng):
-    """{name: array} of every input and output, of the very files that minitx will read."""
-    settings = transformers.AutoConfig.from_pretrained(folder)
-    is_order = ORDER in settings.architectures
+def load(folder, dtype):
+    """A folder as the reference library reads it."""
+    [saved_from] = transformers.AutoConfig.from_pretrained(folder).architectures
+    is_order = saved_from == ORDER
+    cls = transformers.AlbertForPreTraining if is_order else single.class_of(saved_from)
     model, report = cls.from_pretrained(
-        folder, dtype="float64", attn_implementation="eager", output_loading_info=True
+        folder, dtype=dtype, attn_implementation="eager", output_loading_info=True
     )
     missing = [name for name in report["missing_keys"] if "pooler" not in name]
     assert all(is_order and name.startswith("predictions") for name in missing), missing
-    seen, arrays = {}, {}
-    watch(model, "every" in words, seen)
-    for i, text in enumerate(single.inputs(model.config, words, rng)):
-        seen.clear()
-        arrays |= {f"{i}.{name}": value for name, value in text.items()}
-        outputs = single.run(model, text, seen)
-        if is_order:
-            given = torch.tensor(text["tokens"])[None], None, torch.tensor(text["types"])[None]
-            outputs["logits"] = model(*given).sop_logits[0]
-        del outputs["layer"]
-        arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
-    return arrays
-
-
-# --- folders
-
-
-def build(cls, changes, rng):
-    """A model of the library with every parameter random."""
-    config = cls.config_class(**ALBERT | changes)
-    config.architectures = [cls.__name__]
-    model = cls(config).eval()
-    for name, parameter in model.named_parameters():
-        values = single.draw(name, parameter.shape, config, rng)
-        parameter.data = torch.tensor(values, dtype=torch.float32)
     return model
 
 
-def make(name, kind, changes, disk, words):
-    """One golden folder; its random numbers depend on its name alone."""
-    folder, rng = single.GOLDEN / name, np.random.default_rng(zlib.crc32(name.encode()))
-    cls = getattr(transformers, f"Albert{kind}" if kind == "Model" else f"AlbertFor{kind}")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    single.save(build(cls, changes, rng), folder, disk, rng, DISK)
-    arrays = reference(folder, cls, words.split(), rng)
-    print(name, *single.check(name, arrays))
-    single.save_arrays(arrays, folder / "reference.safetensors")
+def run(model, text, seen):
+    """{point: tensor without batch axis} of one text."""
+    outputs = single.run(model, text, seen)
+    if model.config.architectures == [ORDER]:
+        given = torch.tensor(text["tokens"])[None], None, torch.tensor(text["types"])[None]
+        outputs["logits"] = model(*given).sop_logits[0]
+    del outputs["layer"]
+    return outputs
 
 
-if __name__ == "__main__":
-    single.remake("shared", VARIANTS, lambda folder, row: make(*row))
+MAKER = single.Maker({"Albert": ALBERT}, DISK, load=load, watch=watch, run=run)

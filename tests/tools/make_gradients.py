@@ -17,11 +17,8 @@ from pathlib import Path
 
 import make_golden
 import make_golden_decoders
-import make_golden_distances
 import make_golden_pairs
 import make_golden_places
-import make_golden_recent
-import make_golden_shared
 import numpy as np
 import torch
 from safetensors.numpy import save_file
@@ -36,7 +33,7 @@ from minitx.parameters import is_tied_output, owners, parameters, with_arrays
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OUT = GOLDEN / "gradients"
-NO_LOSS = "bare", "choice", "question"
+NO_LOSS = "bare", "choice", "question", "order"
 LONGER = {"llama-dynamic": 11, "qwen2-longrope": 15}  # tokens: other angles than in training
 VARIANTS = [
     "bert-masked",
@@ -66,10 +63,12 @@ VARIANTS = [
     "modernbert-masked",
     "modernbert-sequence",
     *LONGER,
-    *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
-    *(row[0] for row in make_golden_distances.VARIANTS if not row[0].endswith(NO_LOSS)),
-    *(row[0] for row in make_golden_recent.VARIANTS if not row[0].endswith(NO_LOSS)),
-    *(row[0] for row in make_golden_shared.VARIANTS if not row[0].endswith((*NO_LOSS, "order"))),
+    *(
+        row[0]
+        for kind in ("decoders", "distances", "shared")
+        for row in make_golden.variants(kind)
+        if not row[0].endswith(NO_LOSS)
+    ),
 ]
 DECODERS = tuple(make_golden_decoders.HOOKS)
 PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside

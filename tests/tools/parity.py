@@ -20,15 +20,7 @@ from minitx.inputs import Batch, shifted
 GOLDEN = Path(__file__).parents[1] / "golden"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/reference.safetensors"))
 LATER = "opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3"  # make_golden_decoders.py
-LATER += (
-    "gpt_neo-",
-    "gemma-",
-    "starcoder2",
-    "phi-",
-    "smollm3",
-    "olmo-",
-    "granite",
-)  # make_golden_recent.py
+LATER += "gpt_neo-", "gemma-", "starcoder2", "phi-", "smollm3", "olmo-", "granite"
 DECODERS = [name for name in VARIANTS if name.startswith(LATER)]
 TERMS = [name for name in VARIANTS if name.startswith("deberta")]  # make_golden_distances.py
 DTYPES = (np.float64, np.float32)

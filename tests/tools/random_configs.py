@@ -31,7 +31,6 @@ import make_golden_distances as distances
 import make_golden_images as pictures
 import make_golden_pairs as pairs
 import make_golden_places as places
-import make_golden_recent
 import make_golden_shared
 import numpy as np
 import torch
@@ -52,7 +51,6 @@ CLIP = {"CLIPText": pictures.TEXT, "CLIPVision": pictures.VIT}
 CLIP["CLIP"] = {"vision_config": pictures.VIT, "text_config": pictures.TEXT, "projection_dim": 7}
 SIZES = single.SIZES | places.SIZES | pairs.SIZES | decoders.SIZES | SHARED | DEBERTA
 SIZES |= PICTURES | CLIP
-assert make_golden_recent.SIZES.items() <= SIZES.items()  # it enters its own in decoders.SIZES
 ROPE = [None, decoders.YARN, decoders.LINEAR, dict(rope_type="dynamic", factor=2.0)]
 ROPE += [places.SCALED["llama3"], dict(rope_type="default", rope_theta=7.0)]
 ROPE += [{"type": "linear", "factor": 2.0}, dict(rope_type="su"), dict(rope_theta=50.0)]
