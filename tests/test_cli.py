@@ -1,5 +1,6 @@
 """The command line: every command end to end, and one clean line for whatever the user can mend."""
 
+import io
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import options, registry
 from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
+from minitx.analysis.texts import storage
 from minitx.text import UnknownWarning
 
 ROOT = Path(__file__).parents[1]
@@ -63,12 +65,14 @@ def test_list_names_every_experiment_and_model(capsys):
     assert all(f"  {name}: {purpose}" in text for name, (_, purpose) in weights.KNOWN.items())
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_gap_to_fill_has_guesses_and_no_loss(tmp_path, capsys):
     options = ["--sentence", "The <mask> ran after the cat.", "--out", str(tmp_path)]
     assert cli.main(["run", "predict", "tiny-roberta", *options]) == 0
     assert set(json.loads((tmp_path / "predict.json").read_text())["headline"]) == {"certainty"}
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_predict_says_what_it_guesses(tmp_path, capsys):
     options = ["--sentence", "He <mask> out and <mask> home.", "--guesses", "3"]
     assert cli.main(["run", "predict", "tiny-roberta", *options, "--out", str(tmp_path)]) == 0
@@ -125,18 +129,18 @@ AS_TEXT = {"attention": ["--tokens", "16", "--text"], "shapes": ["--sentence"]}
 
 
 @pytest.mark.parametrize("experiment", AS_TEXT)
-def test_each_text_is_given_in_the_same_ways(experiment, tmp_path):
+@pytest.mark.usefixtures("empty_figures")
+def test_each_text_is_given_in_the_same_ways(experiment, tmp_path, monkeypatch):
     """Itself, in a file, or through -: where a text is read, and where documents are."""
     (tmp_path / "said").write_text(SAID)
+    storage._spooled.cache_clear()  # of what another test piped
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SAID.encode())))
     command = ["run", experiment, "tiny-roberta", "--out", str(tmp_path), *AS_TEXT[experiment]]
     results = []
     for given in SAID, tmp_path / "said", "-":
-        if given == "-":
-            process = [sys.executable, "-m", "minitx.analysis", *command, given]
-            subprocess.run(process, cwd=ROOT, input=SAID.encode(), check=True, timeout=100)
-        else:
-            assert cli.main([*command, str(given)]) == 0
+        assert cli.main([*command, str(given)]) == 0
         results.append(dict(np.load(tmp_path / f"{experiment}.npz")))
+    storage._spooled.cache_clear()
     for name, x in results[0].items():
         assert np.array_equal(x, results[1][name]) and np.array_equal(x, results[2][name])
 
@@ -237,6 +241,7 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     assert "profiles.svg .npz .json written" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folder = gpt2(tmp_path / "my-model")
@@ -249,6 +254,7 @@ def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
     assert stated["settings"]["text"]["name"] == "LICENSE"
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_models_in_folders_of_one_name_have_results_of_their_own(tmp_path, monkeypatch, capsys):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -270,6 +276,7 @@ def test_results_go_where_the_model_is_called():
     assert commands.inputs.place(".") == Path.cwd().name
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_list_run_and_published_answer_in_json(tmp_path, capsys):
     """Nothing else is on standard output."""
     assert cli.main(["list", "--json"]) == 0

@@ -19,7 +19,7 @@ from minitx.analysis.contract import registry, sides
 from minitx.analysis.experiments import profiles as experiment
 from minitx.analysis.maths import profiles, spectra
 from minitx.analysis.measures import decoder_texts, heads, inputs
-from minitx.analysis.running import stream
+from minitx.analysis.running import many, stream
 
 SIDES = "encoder", "decoder", "cross", "both"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
@@ -228,6 +228,7 @@ def test_two_models_are_compared_on_one_side(bart, tmp_path):
 def test_the_report_is_of_the_encoder_and_what_reads_it(bart, tmp_path, monkeypatch):
     few = {name: analysis.EXPERIMENTS[name] for name in ("positions", "alignment", "predict")}
     monkeypatch.setattr(registry, "EXPERIMENTS", few)
+    monkeypatch.setattr(many, "n_processes", lambda options: 1)  # another has not this list
     given = ["report", str(bart.tokenizer.folder), "--documents", "2", "--out", str(tmp_path)]
     assert commands.run_command(given) == 0
     record = json.loads((tmp_path / "report.json").read_text())

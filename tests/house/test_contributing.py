@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import mutants
 import pytest
@@ -18,7 +19,7 @@ GENERIC = "tests/experiments/test_every_experiment.py", "tests/experiments/test_
 def in_tree(tree, *arguments):
     """Python in a copy of the project -> its output; fails if the process does."""
     paths = os.pathsep.join([str(tree), str(tree / "tests/tools")])
-    env = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = os.environ | {"PYTHONPATH": paths}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -42,10 +43,14 @@ def tree(tmp_path_factory):
 
 def contents(root):
     """{name of a file: its bytes} of all that a change of the project may touch."""
-    files = (path for path in root.rglob("*") if path.suffix in {".py", ".md", ".cfg", ".json"})
-    kept = {".venv", "build", "report", "out", "_build", "minitx.egg-info"}
-    names = [path.relative_to(root) for path in files if path.is_file()]
-    return {x.as_posix(): (root / x).read_bytes() for x in names if not kept & {*x.parts}}
+    kept = {".git", ".venv", "build", "report", "out", "_build", "minitx.egg-info"}
+    files = {}
+    for folder, inside, names in os.walk(root):
+        inside[:] = {*inside} - kept  # thousands of files of other packages
+        for path in (Path(folder, name) for name in names):
+            if path.suffix in {".py", ".md", ".cfg", ".json"} and path.is_file():
+                files[path.relative_to(root).as_posix()] = path.read_bytes()
+    return files
 
 
 def test_an_experiment_takes_three_files(tree):

@@ -23,7 +23,7 @@ import pytest
 import rooms
 
 KINDS = "wheel", "editable"
-SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist"
+SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist", "golden"
 MINE = "MINE = 'analysis of the user'\n"
 EPOCH = 1_700_000_000
 CALLED = """
@@ -84,9 +84,10 @@ def built(clone, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wheel(built):
+def wheel(clone, tmp_path_factory):
     """The wheel of the clone."""
-    return built[0]
+    [file] = dist.build(clone, tmp_path_factory.mktemp("wheel"), EPOCH, ["wheel"])
+    return file
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -101,7 +102,7 @@ def python(request, clone, wheel, tmp_path_factory):
     needed.write_text(sysconfig.get_path("purelib") + "\n")
     source = ["--editable", clone] if request.param == "editable" else [wheel]
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps"]
-    options = ["--no-build-isolation", "--quiet"]
+    options = ["--no-build-isolation", "--no-compile", "--quiet"]
     run(*pip, *options, *source, cwd=folder)
     return python
 

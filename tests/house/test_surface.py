@@ -103,6 +103,7 @@ def test_links_lead_somewhere(document):
         assert (document.parent / target).exists(), target
 
 
+@pytest.mark.usefixtures("empty_figures")
 @pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
 def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     """Each document's Python blocks, one after another, as they stand."""

@@ -54,10 +54,10 @@ def epoch():
     return int(done.stdout)
 
 
-def build(tree, folder, seconds):
-    """[wheel, sdist] of a tree, as paths in a folder."""
+def build(tree, folder, seconds, kinds=KINDS):
+    """The files of these kinds of a tree, as paths in a folder."""
     files = []
-    for kind in KINDS:
+    for kind in kinds:
         command = [sys.executable, "-c", BUILD.format(kind, str(folder))]
         env = os.environ | {"SOURCE_DATE_EPOCH": str(seconds)}
         done = subprocess.run(
@@ -66,8 +66,8 @@ def build(tree, folder, seconds):
         if done.returncode:
             sys.exit(f"no {kind}: {done.stderr.strip()[-2000:]}")
         files.append(folder / done.stdout.split()[-1])
-    archive = files[-1]
-    archive.write_bytes(packed_again(archive.read_bytes(), seconds))
+        if kind == "sdist":
+            files[-1].write_bytes(packed_again(files[-1].read_bytes(), seconds))
     return files
 
 
