@@ -1,17 +1,23 @@
 """Numbers and answers as text."""
 
+import re
+
 import numpy as np
 
 from ..machine.language import filled, label, translated
 from . import nothing
 
 ENDS = ["from", "to"]  # labels of an interval
+HASH = re.compile(r"[0-9a-f]{64}")  # SHA-256
 
 
 def words(value, digits=3):
     """A value as text: floats with this many digits, lists with commas, a dash for None.
 
-    An empty list is 'none'.
+    An empty list is 'none'. A hash is its beginning.
+
+    >>> words("af0d9c36" * 8)
+    'af0d9c36af0d…'
     """
     if isinstance(value, list):
         return ", ".join(words(item, digits) for item in value) or translated("none")
@@ -19,6 +25,8 @@ def words(value, digits=3):
         return np.format_float_positional(value, digits, fractional=False, trim="-")
     if isinstance(value, float):
         return f"{value:.{digits}g}"
+    if HASH.fullmatch(str(value)):
+        return f"{value[:12]}…"
     return "–" if value is None else label(str(value))
 
 

@@ -30,6 +30,7 @@ EXACT = 1e-3  # logits that the sum of all parts may lack
 HALF = 0.5  # of the logit, that the sum has to give for an answer
 COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
+BIASES = {"b_U": "the logits", "b_O": "attention", "cross_b_O": "cross-attention"}
 SHOWN = 14  # components, and heads by place
 LONG = 40  # places that are drawn
 BEGUN = 24  # tokens of the sample, where no text is given
@@ -230,7 +231,14 @@ def tokens(r):
 
 def largest_parts(r):
     """The three largest parts."""
-    return ", ".join(f"{r['components'][i]} {r['parts'][i]:+.2f}" for i in _order(r)[:3])
+    return ", ".join(f"{_said(r)[i]} {r['parts'][i]:+.2f}" for i in _order(r)[:3])
+
+
+def _said(r):
+    """The components as a reader knows them: the bias of attention 3, which is b_O 3."""
+    parts = [name.partition(" ") for name in r["components"].tolist()]
+    said = [f"bias of {BIASES[name]}" if name in BIASES else name for name, *_ in parts]
+    return np.array([name + blank + layer for name, (_, blank, layer) in zip(said, parts)])
 
 
 def _order(r):
@@ -295,7 +303,7 @@ BY_HEAD = Scale("logits", _largest_head)
 register(
     attribute,
     look="A bar far beyond its dashes is a component that writes this token and not any other; "
-    "word and position are the embeddings of the position itself, b_O, b_U and norms are biases. "
+    "word and position are the embeddings of the position itself; biases and norms have parts too. "
     "The map has all heads, red for the target and blue against it. Below, the heads with the "
     "largest parts: from which position each takes what it writes.",
     published="The sum is that of Elhage et al. 2021, who left out what norms and MLPs do.",
@@ -343,7 +351,7 @@ register(
                         "part of the logit",
                         null=lambda r: np.c_[-r["parts_null"], r["parts_null"]][_order(r)],
                     ),
-                    ticks=lambda r: r["components"][_order(r)],
+                    ticks=lambda r: _said(r)[_order(r)],
                     null="null: between dashes 99% of drawn tokens",
                     ylabel=lambda r: filled("logit of {tokens}", tokens=tokens(r)),
                 )

@@ -224,7 +224,7 @@ def _draw_shares(axes, r):
     if n <= WRITTEN:
         for (layer, c), share in np.ndenumerate(r["shares"]):
             axes.text(c, layer, round(100 * share), ha="center", va="center", fontsize=10)
-    axes.set(xlabel=f"component of X ({r['method']})", ylabel="layer", yticks=range(L))
+    axes.set(xlabel=f"{KINDS[str(r['method'])]} component of X", ylabel="layer", yticks=range(L))
     shown = range(0, n, -(-n // WRITTEN))
     axes.set_xticks(shown, [c + 1 for c in shown])
     axes.set_title("% of a component's variance that position explains")

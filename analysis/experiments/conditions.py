@@ -292,7 +292,7 @@ BAR = {"color": draw.VERMILION, "alpha": 0.55}
 def _samples():
     """What the lines of the heads drawn are."""
     yield bar_sample("mean attention", **BAR)
-    yield line_sample("xcorr, column by column", **COLUMN)
+    yield line_sample("cross-correlation, column by column", **COLUMN)
     yield line_sample("mean score, highest of the row = 1", **SCORE)
     yield line_sample("null: inputs in random order", **NULL)
 

@@ -13,14 +13,15 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Each, Without, options, register, verdict
-from ..drawing import Names, Part, Rows, When, draw, figures
+from ..drawing import Names, Part, Rows, When, draw, few, figures
 from ..maths import profiles
 from ..measures import dial_arrays, heads, position_moves
 from ..running.stream import UNSAVED
 
 MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
 ABREAST = 3  # layers of a figure
-LABELLED = 12  # heads of a layer, at most, in the legend of its lines
+HUES = draw.BLUE, draw.VERMILION, draw.GREEN, draw.PURPLE, draw.ORANGE, draw.SKY  # of heads
+WEIGHTS = "weight", "weight_dealt"  # attention to the expected offset, and its null
 DIRECTION, N_ORDERS = profiles.DIRECTION, position_moves.N_ORDERS
 
 
@@ -85,7 +86,7 @@ def _by_layer(r):
     """Attended offset against the shift, up to ABREAST layers in a figure."""
     with_heads = _layers(r)
     blocks = [with_heads[i : i + ABREAST] for i in range(0, len(with_heads), ABREAST)]
-    most = min(r["directed"].sum(axis=1).max(initial=0), LABELLED)
+    most = min(r["directed"].sum(axis=1).max(initial=0), len(HUES) + 1)
     deep = 3.6 + 0.25 * -(-most // 2)  # with the legends below the panels
     return [Part(partial(_draw_layers, layers=block), deep) for block in blocks or [[]]]
 
@@ -112,14 +113,12 @@ def _draw_lines(axes, r, i):
     """One layer: lines of its heads, a little apart, and where they ought to lie."""
     shifts = r["shifts"]
     directed = np.flatnonzero(r["directed"][i])
-    for number, head in enumerate(directed):
+    for number, (head, style) in enumerate(zip(directed, _styles(r, i, directed))):
         shown = r["told"][i, :, head] | (shifts == 0)
         x = shifts[shown]
         axes.plot(x, r["expected"][i, shown, head], color=draw.GREY, linewidth=3, zorder=0)
         apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
         attended = r["attended"][i, shown, head] + apart
-        style = _style(r, i, head)
-        style["label"] = style["label"] if number < LABELLED else None
         axes.plot(x, attended, "o-", **style)
     exact, cells = r["layer_n_exact"][i], r["layer_n_cells"][i]
     slope = f"{r['layer_slope'][i]:+.2f}"
@@ -131,37 +130,44 @@ def _draw_lines(axes, r, i):
     axes.legend(**below, handlelength=1.2, columnspacing=0.8, borderpad=0)
 
 
-def _style(r, i, head):
-    """The line of a head, the bolder the more attention it gives to its offset without a shift.
+def _styles(r, i, directed):
+    """The line of each head, the bolder the more attention it gives to its offset without a shift.
 
-    label: 'L0H3 -1: 0.97', with that attention, mean over the documents.
+    The boldest have a colour and a label, 'L0H3 -1: 0.97', with that attention, mean over the
+    documents; the others are grey.
     """
-    offset, wide = r["offset"][i, head], r["attention"].shape[-1] // 2
-    attention = r["attention"][i, len(r["shifts"]) // 2, head, offset + wide]
-    style = {"linewidth": 0.7 + 1.7 * attention, "markersize": 2.5 + 2.5 * attention}
-    style["color"] = _color(head, r["directed"].shape[1])
-    name = heads.name(r["layers"][i], head)
-    return style | {"label": f"{name} {draw.offset(offset)}: {attention:.2f}"}
+    offsets, wide = r["offset"][i, directed], r["attention"].shape[-1] // 2
+    attention = r["attention"][i, len(r["shifts"]) // 2, directed, offsets + wide]
+    hues = dict(zip(np.argsort(-attention, kind="stable").tolist(), HUES))
+    others = iter(["the others"])
+    for number, (head, offset, share) in enumerate(zip(directed, offsets, attention)):
+        style = {"linewidth": 0.7 + 1.7 * share, "markersize": 2.5 + 2.5 * share}
+        if number in hues:
+            label = f"{heads.name(r['layers'][i], head)} {draw.offset(offset)}: {share:.2f}"
+            yield style | {"color": hues[number], "label": label}
+        else:
+            yield style | {"color": draw.GREY, "label": next(others, "_")}
 
 
-def _color(i, n):
-    """One of n colours, that of number i."""
-    few = (draw.BLUE, draw.VERMILION, draw.GREEN, draw.PURPLE, draw.ORANGE, draw.SKY)
-    few += ("#1A1A1A", "#8C564B")
-    return few[i] if n <= len(few) else draw.shade(i, n)
+def _in_order(n):
+    """(number, colour, label of another) of n curves in an order, those that are grey first."""
+    others = np.delete(np.arange(n), few(n)).tolist()
+    grey = [(i, draw.GREY, "_" if number else "the others") for number, i in enumerate(others)]
+    return [*grey, *((i, draw.shade(i, n), None) for i in few(n).tolist())]
 
 
 def _draw_weights(axes, r, rows):
     """Attention at the expected offset, mean over the heads of each layer, with the null."""
     shifts = r["shifts"]
-    for number, i in enumerate(rows):
-        shown = r["told"][i].any(axis=1)
-        n = r["told"][i].sum(axis=1)[shown]
-        color = _color(number, len(rows))
-        for name, style in (("weight", "o-"), ("weight_dealt", ":")):
-            mean = (r[name][i] * r["told"][i]).sum(axis=1)[shown] / n
-            label = f"layer {r['layers'][i]}" if name == "weight" else None
-            axes.plot(shifts[shown], mean, style, markersize=4, color=color, label=label)
+    for number, color, other in _in_order(len(rows)):
+        cells = r["told"][i := rows[number]]
+        shown = cells.any(axis=1)
+        x, n = shifts[shown], cells.sum(axis=1)[shown]
+        of_layer, null = ((r[name][i] * cells).sum(axis=1)[shown] / n for name in WEIGHTS)
+        style = {"color": color, "markersize": 4, "label": other or f"layer {r['layers'][i]}"}
+        axes.plot(x, of_layer, "o-", **style)
+        if other is None:
+            axes.plot(x, null, ":", color=color)
     axes.plot([], [], ":", color=draw.GREY, label="null: own move for each token")
     axes.set(ylim=(0, 1.02), xlabel="shift (tokens)", ylabel="attention to the expected offset")
     axes.set_xticks(shifts)
@@ -173,9 +179,8 @@ def _draw_loss(axes, r):
     if "loss" not in r:
         axes.set_visible(False)
         return
-    for i, layer in enumerate(r["layers"]):
-        color = _color(i, len(r["layers"]))
-        label = f"keys of layer {layer}"
+    for i, color, other in _in_order(len(r["layers"])):
+        label = other or f"keys of layer {r['layers'][i]}"
         axes.plot(r["loss_shifts"], r["rise_keys"][i], "o-", markersize=4, color=color, label=label)
         axes.plot(r["loss_shifts"], r["rise_both"][i], ":", color=color)
     axes.plot([], [], ":", color=draw.GREY, label="control: both moved")

@@ -9,7 +9,7 @@ from ..drawing import draw
 
 COLOURS = {"q": draw.BLUE, "k": draw.VERMILION, "v": draw.GREEN}
 MEANING = {"q": "queries", "k": "keys", "v": "values", "": "MLP or logits"}
-SHOWN = 60  # edges at most; more cannot be told apart
+SHOWN = 30  # edges at most; more cannot be told apart
 HALF_BOX = 0.24  # height of a box, in rows: arrows begin and end at its edge
 ENTRY = {"q": -0.2, "k": 0.0, "v": 0.2}  # where they enter it, in widths
 ABREAST = 12  # boxes of a line at most
@@ -64,16 +64,52 @@ def _height(node):
 
 
 def places_of(edges):
-    """{box: (x, y)}: rows from below, the boxes of a row side by side around 0."""
+    """{box: (x, y)}: rows from below, boxes side by side around 0, so that few arrows cross."""
     rows = {}
     for node in {node for edge in edges for node in edge}:
         rows.setdefault(_height(node), set()).add((node.head or 0, box_of(node)))
+    lines = [*_lines(rows)]
+    ends = list({(box_of(sender), box_of(receiver)) for sender, receiver in edges})
+    while _exchanged(lines, ends):
+        pass
+    return _spread(lines)
+
+
+def _exchanged(lines, ends):
+    """Exchange neighbours in a line wherever fewer arrows cross then; whether any were."""
+    first = fewest = crossings(ends, _spread(lines))
+    for line in lines:
+        for i in range(len(line) - 1):
+            line[i], line[i + 1] = line[i + 1], line[i]
+            n = crossings(ends, _spread(lines))
+            if n >= fewest:  # back
+                line[i], line[i + 1] = line[i + 1], line[i]
+            fewest = min(n, fewest)
+    return fewest < first
+
+
+def _spread(lines):
+    """{box: (x, y)} of the boxes of each line, from below."""
     places = {}
-    for y, boxes in enumerate(_lines(rows)):
+    for y, boxes in enumerate(lines):
         shift = 0.35 * (y % 2)  # so that arrows pass between boxes
         for x, name in enumerate(boxes):
             places[name] = (1.3 * (x - (len(boxes) - 1) / 2) + shift, y)
     return places
+
+
+def crossings(ends, places):
+    """How many pairs of straight arrows (box, box) cross between boxes at these places."""
+    start, end = np.moveaxis(np.array([[places[box] for box in pair] for pair in ends]), 1, 0)
+    along = end - start  # [n 2]
+
+    def sides(points):  # [n 2] -> [n n]
+        """On which side of each arrow, in a row, points lie."""
+        x, y = np.moveaxis(points[None] - start[:, None], -1, 0)
+        return np.sign((along[:, :1] * y - along[:, 1:] * x).round(9))
+
+    parts = sides(start) * sides(end) < 0
+    return int((parts & parts.T).sum()) // 2
 
 
 def _lines(rows):

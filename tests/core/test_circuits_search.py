@@ -191,7 +191,7 @@ def test_a_large_circuit_is_drawn_in_part():
     model = tiny.load("bart-causal")
     clean, corrupt = pairs_of(model, (6, 6))
     circuit = circuits.find(model, list(zip(clean, corrupt)), (5, 9), 200, n_random=1, prefix=[3])
-    assert "the largest 60 of 200 edges" in circuit.figure()._suptitle.get_text()
+    assert "the largest 30 of 200 edges" in circuit.figure()._suptitle.get_text()
 
 
 def test_boxes_of_many_heads_stand_in_several_lines():
@@ -203,6 +203,16 @@ def test_boxes_of_many_heads_stand_in_several_lines():
     assert [lines.count(y) for y in range(5)] == [1, 12, 12, 6, 1]
     assert [str(Node.of(str(node))) for node in nodes] == [str(node) for node in nodes]
     assert Node.of("q L1H2") == Node("q", 1, 2) and Node.of("mlp L3") == Node("mlp", 3)
+
+
+def test_boxes_stand_where_the_fewest_arrows_cross():
+    """In the order of heads each pair of them crossed."""
+    pairs = [(Node("head", 0, h), Node("v", 1, 3 - h)) for h in range(4)]
+    places = circuit_drawing.places_of(pairs)
+    ends = [tuple(map(circuit_drawing.box_of, pair)) for pair in pairs]
+    in_order = {name: (int(name[-1]), y) for name, (_, y) in places.items()}
+    assert circuit_drawing.crossings(ends, in_order) == 6
+    assert circuit_drawing.crossings(ends, places) == 0
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,8 @@ def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
     r = run("dial", deep, documents=2, losses=0)
     _, all_axes = drawn("dial", r)
     panels = [axes for axes in all_axes if "exact, slope" in axes.get_title(loc="left")]
-    lines = [line for axes in panels for line in axes.lines if line.get_marker() == "o"]
+    drawn_ = [line for axes in panels for line in axes.lines if line.get_marker() == "o"]
+    lines = [line for line in drawn_ if ": " in line.get_label()]
     attention = [float(line.get_label().split(": ")[1]) for line in lines]
     assert max(attention) > 0.9
     assert min(attention) < 0.3
@@ -268,6 +269,27 @@ def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
     top, bottom = panels[0].get_ylim()[1], panels[0].get_ylim()[0]
     highest = max(np.max(line.get_ydata()) for line in lines)
     assert (highest - bottom) / (top - bottom) > 0.9  # a third was empty
+
+
+def test_of_many_heads_and_layers_six_have_a_colour(deep):
+    """All twelve layers had one, and all twelve heads of a layer, on the shape of BERT-base."""
+    r = run("dial", deep, documents=2, losses=1)
+    L, H = r["directed"].shape
+    for name, x in r.items():
+        if x.shape[:1] == (L,) and name != "loss_shifts":
+            r[name] = np.resize(x, (12, *x.shape[1:]))
+    for axis, names in (1, ("directed", "offset")), (2, ("told", "expected", "attended")):
+        for name in (*names, *["attention", "weight", "weight_dealt"][: 3 * (axis == 2)]):
+            r[name] = np.repeat(r[name], -(-12 // H), axis=axis)
+    r["directed"] = np.ones_like(r["directed"])
+    with draw.style():
+        figures = registry.get("dial").figures(r)
+    panels = [axes for figure in figures for axes in figure.axes if axes.get_visible()]
+    assert len(panels) == 9 + 2  # a layer without a head that has a direction has none
+    for axes in panels:
+        lines = [line for line in axes.lines if line.get_marker() == "o"]
+        assert len(lines) >= 9
+        assert len({line.get_color() for line in lines} - {draw.GREY}) == 6
 
 
 # perplexities
@@ -292,6 +314,17 @@ def test_all_six_perplexities_are_drawn(bert):
     for i, way in enumerate(r["tables"].tolist()):
         assert np.array_equal(by_way[way], [r[name][i] for name in perplexities.CONVENTIONS])
     assert len(panel.get_yticklabels()) == len(perplexities.CONVENTIONS) == 6
+
+
+@pytest.mark.parametrize(
+    "name, code",
+    [("attribute", "b_"), ("conditions", "xcorr"), ("lags", "xcorr"), ("components", "pca")],
+)
+def test_axes_and_legends_have_no_names_of_the_code(bert, name, code):
+    options = {} if name == "attribute" else {"documents": 2}
+    figure, _ = drawn(name, run(name, bert, **options))
+    texts = [text.get_text() for text in written(figure)]
+    assert len(texts) > 5 and [text for text in texts if code in text] == []
 
 
 # joint space

@@ -4,6 +4,8 @@ Order: the page; heads and points; colours; search and lasso; projections; sente
 two atlases, three spaces; hostile labels; narrow windows; axe.
 """
 
+import base64
+import io
 import re
 from xml.etree import ElementTree
 
@@ -365,6 +367,20 @@ def test_the_large_picture_is_saved(page, saved, ending):
         assert "L0H1" in "".join(root.itertext()) and "query" in "".join(root.itertext())
     else:
         assert len(np.unique(imread(path).reshape(-1, 4), axis=0)) > 20
+
+
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which can be told to print
+def test_print_has_the_points_and_whole_tables(page, tmp_path):
+    """The large picture was blank, and the table of keys was cut on the right."""
+    choose_head(page, "L0H1")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins
+    ready(page)
+    kept = page.evaluate("document.querySelector('.cloud canvas').toDataURL()")
+    drawn = imread(io.BytesIO(base64.b64decode(kept.partition(",")[2])))
+    assert len(np.unique(drawn.reshape(-1, 4), axis=0)) > 5
+    for table in ("#strongest", "#flags"):
+        assert page.locator(table).evaluate("x => x.getBoundingClientRect().right") <= 718
 
 
 @pytest.mark.parametrize(

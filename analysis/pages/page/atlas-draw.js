@@ -47,6 +47,7 @@ class WebGLDrawer {
       alpha: true,
       antialias: false,
       premultipliedAlpha: false,
+      preserveDrawingBuffer: true, // a print has the picture too
     });
     const uniforms = Object.fromEntries(
       ["across", "up", "middle", "scale", "dim", "lit"].map(name => [name, {value: null}]),
