@@ -25,7 +25,7 @@ def tiny_vit():
     return minitx.load("tiny-vit")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def computed():
     """Its atlas of four pictures."""
     return compute(tiny_vit(), "sample", FEW)
