@@ -491,6 +491,9 @@ def test_a_typed_separator_is_pointed_out(tmp_path, capsys, monkeypatch, command
         (["explore", "tiny-roberta", "TEXT"], "the text"),
         (["trace", "tiny-roberta", "FILE"], "the text 'empty.txt'"),
         (["explore", "tiny-gpt2", "FILE"], "the text 'empty.txt'"),
+        (["explore", "tiny-gpt2", "a dog", "--beside", "TEXT"], "--beside"),
+        (["atlas", "tiny-gpt2", "--beside-text", "TEXT"], "--beside-text"),
+        (["trace", "tiny-bart", "a dog", "--source", "TEXT"], "--source"),
         (["run", "predict", "tiny-roberta", "--sentence", "TEXT"], "--sentence"),
         (["run", "joint-space", "tiny-bert", "--sentence", "TEXT"], "--sentence"),
         (["run", "mask-positions", "tiny-gpt2", "--sentence", "TEXT"], "--sentence"),
@@ -509,6 +512,30 @@ def test_an_empty_text_is_refused_everywhere_alike(
     Path("empty.txt").write_text(blank)
     given = [{"TEXT": blank, "FILE": "empty.txt"}.get(x, x) for x in command]
     assert complaint(capsys, *given) == f"minitx: {name} is empty; wanted a text to read\n"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["trace", "tiny-gpt2", "A dog", "--save", ""], "wanted the name of a file"),
+        (["verify", "tiny-gpt2", "tiny-gpt2", "--junit", ""], "wanted the name of a file"),
+        (["probe", "tiny-gpt2", "labels.csv", "--save", ""], "wanted the name of a file"),
+        (["examples", "tiny-stories", "--point", ""], "unknown point ''"),
+        (
+            ["steer", "tiny-stories", "A", "--towards", "A b", "--away", "B a", "--other", ""],
+            "file",
+        ),
+    ],
+)
+def test_an_empty_value_is_not_as_if_none_were_given(capsys, words, said):
+    assert said in complaint(capsys, *words)
+
+
+def test_ids_are_read_in_place_of_a_models_own_text(tmp_path):
+    (tmp_path / "ids").write_text("1 2 3\n4 5\n")
+    words = "collect", "tiny-stories", "--ids", tmp_path / "ids", "--out", tmp_path / "out"
+    assert cli.main([*map(str, words)]) == 0
+    assert minitx.open_collection(tmp_path / "out").tokens.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_trace_saves_before_it_prints(tmp_path):

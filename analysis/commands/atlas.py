@@ -99,8 +99,12 @@ def pairs_of(arguments):
     if text is not None:
         text = formats.Text(text, ids is not None, column, label=arguments.second)
     pairs = [(arguments.model, text)]
-    if arguments.beside or arguments.beside_text:
-        pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))
+    if arguments.beside or arguments.beside_text is not None:
+        other = text
+        if arguments.beside_text is not None:
+            other = arguments.beside_text
+            formats.not_empty(other, "--beside-text")
+        pairs.append((arguments.beside or arguments.model, other))
     for each in (each for _, each in pairs if each is not None):
         formats.valid(formats.of(each).name, "--text")
     return pairs

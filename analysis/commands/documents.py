@@ -20,6 +20,8 @@ def of(arguments, model):
     given = flags.of_text(arguments)
     if arguments.text is not None:
         given["text"] = arguments.text
-    text = registry.with_text({"text": own_texts.text(model)} | given, is_text=True)["text"]
+    elif arguments.ids is None:
+        given["text"] = own_texts.text(model)
+    text = registry.with_text(given, is_text=True)["text"]
     longest = arguments.tokens or model.config.n_ctx
     return corpus.texts(model, text, arguments.documents, longest)

@@ -27,9 +27,9 @@ def run(arguments):
         writable_file(arguments.out)
     feature = feature_of(arguments.feature)
     model = reader(inputs.load(arguments.model))
-    asked = (
-        flags.point_of(arguments.point) if arguments.point else ("post", model.config.n_layers - 1)
-    )
+    asked = "post", model.config.n_layers - 1
+    if arguments.point is not None:
+        asked = flags.point_of(arguments.point)
     rows = documents.of(arguments, model)
     result = minitx.top_examples(model, rows, asked, feature, arguments.n, untrained=True)
     print(result)

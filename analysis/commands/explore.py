@@ -37,18 +37,18 @@ def run(arguments):
     text = shown(model, arguments.text, *more)
     target = arguments.target and inputs.text_of(arguments.target)
     beside = ()
-    if arguments.beside or arguments.beside_model:
+    if arguments.beside is not None or arguments.beside_model:
         other = arguments.beside_model or name
         second = inputs.load(other) if arguments.beside_model else model
-        other_text = arguments.beside or arguments.text
-        beside = second, other, shown(second, other_text, *more)
+        other_text = arguments.text if arguments.beside is None else arguments.beside
+        beside = second, other, shown(second, other_text, *more, called="--beside")
     given = arguments.words, target, beside, arguments.attribution
     megabytes = explore.write(model, name, text, page, *given) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
 
-def shown(model, given, second=None, column="", split=False):
+def shown(model, given, second=None, column="", split=False, called="the text"):
     """The text that is meant, or for a model of pictures the picture as it is named.
 
     second: of a pair the other text. column: of a table that has the first text. split: whether
@@ -56,6 +56,6 @@ def shown(model, given, second=None, column="", split=False):
     """
     if model.config.picture is not None:
         return given if second is None else (given, second)
-    text = inputs.with_second(inputs.text_of(given, column=column), second, split)
+    text = inputs.with_second(inputs.text_of(given, called, column), second, split)
     inputs.point_out_separator(model.encoder or model, text)
     return text

@@ -50,7 +50,7 @@ UNTRAINED = "null: random weights"
 def run(arguments):
     """minitx probe MODEL LABELS.csv"""
     begin = time.monotonic()
-    if arguments.save:
+    if arguments.save is not None:
         files.writable_file(arguments.save)
     named = formats.of(arguments.labels, column=arguments.column, label=arguments.label)
     texts, labels = of_table(named)
@@ -69,7 +69,7 @@ def run(arguments):
         print(filled(ROW, **stated(probe), low=low, high=high))
     write(out, fitted)
     print(output.written(f"{out}/probe.svg .json", begin))
-    if arguments.save:
+    if arguments.save is not None:
         max(fitted, key=lambda probe: probe.accuracy).save(arguments.save)
         print(output.written(arguments.save))
 

@@ -71,7 +71,7 @@ def run(arguments):
     names = arguments.towards, arguments.away
     sides = [texts_of(model, name, arguments.column) for name in names]
     tokens = min(LONG, model.config.n_ctx)
-    named = arguments.other or own_texts.text(model)
+    named = own_texts.text(model) if arguments.other is None else arguments.other
     other = [*corpus.texts(model, named, 0, tokens)][:OTHER]
     layer = model.config.n_layers // 2 if arguments.layer is None else arguments.layer
     kept, held_out = zip(*map(split, sides))

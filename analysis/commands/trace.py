@@ -35,7 +35,7 @@ def declare(commands):
 def run(arguments):
     """minitx trace MODEL TEXT"""
     text = inputs.text_of(arguments.text, column=arguments.column)
-    if arguments.save:
+    if arguments.save is not None:
         writable_file(arguments.save)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [key_of(name) for name in arguments.keep.split(",")]
@@ -44,7 +44,7 @@ def run(arguments):
     start = time.monotonic()
     trace = minitx.run(model, text, keep, **how)
     seconds = time.monotonic() - start
-    if arguments.save:  # first: whoever reads the table may stop before its end
+    if arguments.save is not None:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save), types)
     print(filled("{n} tokens: {pieces}", **pieces_of(model, trace.tokens)))
     if types is not None:
@@ -57,13 +57,15 @@ def run(arguments):
     print_classes(model, trace, words)
     sizes = {"size": trace.nbytes / 1e6, "estimate": estimate / 1e6}
     print("\n" + filled(RECORDED, seconds=seconds, **sizes))
-    if arguments.save:
+    if arguments.save is not None:
         print(output.written(arguments.save))
 
 
 def reading(arguments, model, text):
     """What is run: a text or ids, the keywords of `run`, token types of a pair, words or None."""
-    source = arguments.source and inputs.text_of(arguments.source)
+    source = arguments.source
+    if source is not None:
+        source = inputs.text_of(source, "--source")
     inputs.point_out_separator(model, text)
     if arguments.split:
         if arguments.second is not None or model.encoder is not None:

@@ -33,10 +33,10 @@ def declare(commands):
 def run(arguments):
     """minitx verify MODEL REFERENCE"""
     compare.bound_for(arguments.bound or 0.0, None)  # before long work
-    if arguments.junit:
+    if arguments.junit is not None:
         writable_file(arguments.junit)
     outcome, moved = compared(arguments)
-    if arguments.junit:
+    if arguments.junit is not None:
         write(Path(arguments.junit), junit.xml(outcome, arguments.model))
     return show_parity(outcome, moved, arguments.json)
 
