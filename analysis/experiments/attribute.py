@@ -237,7 +237,8 @@ def largest_parts(r):
 def _said(r):
     """The components as a reader knows them: the bias of attention 3, which is b_O 3."""
     parts = [name.partition(" ") for name in r["components"].tolist()]
-    said = [f"bias of {BIASES[name]}" if name in BIASES else name for name, *_ in parts]
+    said = [BIASES.get(name, name.removesuffix("_b")) for name, *_ in parts]
+    said = ["bias of " * (new != name) + new for new, (name, *_) in zip(said, parts)]
     return np.array([name + blank + layer for name, (_, blank, layer) in zip(said, parts)])
 
 

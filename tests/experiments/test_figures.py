@@ -318,7 +318,13 @@ def test_all_six_perplexities_are_drawn(bert):
 
 @pytest.mark.parametrize(
     "name, code",
-    [("attribute", "b_"), ("conditions", "xcorr"), ("lags", "xcorr"), ("components", "pca")],
+    [
+        ("attribute", "b_"),
+        ("attribute", "_b"),
+        ("conditions", "xcorr"),
+        ("lags", "xcorr"),
+        ("components", "pca"),
+    ],
 )
 def test_axes_and_legends_have_no_names_of_the_code(bert, name, code):
     options = {} if name == "attribute" else {"documents": 2}
