@@ -18,7 +18,7 @@ import numpy as np
 from ..drawing import draw
 from ..machine.files import as_json, writable, write_all
 from ..machine.language import filled, translated
-from . import own_texts, registry, sensitivity, sides, wording
+from . import former, own_texts, registry, sensitivity, sides, wording
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -235,4 +235,6 @@ def explained(experiment, arrays, stated):
     before = translated(sides.SENTENCES[stated.get("side", "")]), own_texts.says(stated["options"])
     says = " ".join(filter(None, [*before, says, of_few(arrays)]))
     answer = experiment.answer(arrays) if experiment.answer else None
-    return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)
+    of_1_0 = former.Arrays(arrays, experiment.name)
+    named = former.Numbers(numbers, of_1_0, Number)
+    return Result(experiment.name, of_1_0, named, says, answer, stated, experiment)

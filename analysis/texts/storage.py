@@ -26,6 +26,8 @@ TEXT, PARQUET = ".txt", ".parquet"
 LAYOUTS = TEXT, ".csv", ".tsv", ".jsonl", ".json", PARQUET  # of which a folder may have files
 # which are read from the beginning: a line by itself says nothing
 WHOLE = ".csv", ".tsv", ".json", PARQUET, *compression.ENDINGS
+# what a name began with in 1.0 -> its option now
+OF_1_0 = {"ids": "; use --ids FILE", "column": "; use --column", "draw": "; use --sample N"}
 # bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
 LONGEST = 1 << 22
 
@@ -68,7 +70,7 @@ def files(text):
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
         raise FileNotFoundError(
-            f"{what} {named.name!r}: wanted a file with one document or paragraph per line, a "
+            f"{what} {named.name!r}{OF_1_0.get(named.name.partition(':')[0], '')}: wanted a file with one document or paragraph per line, a "
             ".csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
             "files, a URL, '-' for standard input, 'sample', or a text itself, of several words"
         )

@@ -1,4 +1,4 @@
-"""The workflow of the page on CI: every step, as it stands, in a project that has what it says."""
+"""The workflow of the page on CI, which executes it: what it says of a model that was changed."""
 
 import os
 import re
@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 from minitx import weights
 
 PAGE = (rooms.ROOT / "docs/pages/howto/ci.md").read_text(encoding="utf-8")
-WORKFLOW = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.S)[1])
-TEST = re.search(r"```\n(from minitx.testing .*?)```", PAGE, re.S)[1]
+FILES = dict(re.findall(r"%%writefile (\S+)\n(.*?)```", PAGE, re.S))  # as the page writes them
+WORKFLOW = yaml.safe_load(FILES["parity.yml"])
 STEPS = [step["run"] for step in WORKFLOW["jobs"]["parity"]["steps"] if "run" in step]
 INSTALLED, *TRIED = STEPS
 
@@ -27,7 +27,7 @@ def project(tmp_path):
     shutil.copytree(weights.find("tiny-roberta"), tmp_path / "path/to/model")
     recorded = rooms.ROOT / "tests/golden/parity/tiny-roberta.safetensors"
     shutil.copy(recorded, tmp_path / "reference.safetensors")
-    (tmp_path / "test_parity.py").write_text(TEST, encoding="utf-8")
+    (tmp_path / "test_parity.py").write_text(FILES["test_parity.py"], encoding="utf-8")
     return tmp_path
 
 

@@ -9,7 +9,11 @@ import pytest
 from safetensors import safe_open
 
 import minitx
+from minitx import circuits
 from minitx.analysis.__main__ import main
+from minitx.analysis.contract import registry
+from minitx.analysis.running import many
+from minitx.analysis.tuning import tune
 from minitx.training.loop import Loop
 
 RELEASED = Path(__file__).parents[1] / "released"
@@ -17,6 +21,7 @@ HISTORY = RELEASED / "history"
 HOW = dict(steps=60, snapshots=2, context=8, batch=2, dtype="float64")
 # of the last token of [1, 2, 3, 4, 5]: the first four
 LOGITS = [-0.17212614148786323, 0.21267264871143882, 0.08979729653232647, -0.10250988073500698]
+TUNED = [-0.18664185581472534, 0.21912093440713085, 0.0982965347708987, -0.10853542782706348]
 
 
 def test_a_trained_checkpoint_gives_the_same_logits():
@@ -58,3 +63,44 @@ def test_results_have_arrays_that_are_still_given(tmp_path):
     with np.load(tmp_path / "attention.npz") as file:
         now = dict(file)
     assert {*before} <= {*now}
+
+
+def test_a_tuned_checkpoint_and_its_record_are_read():
+    tuned = minitx.load(RELEASED / "tuned", dtype="float64")
+    logits = minitx.logits(tuned, minitx.forward(tuned, [1, 2, 3, 4, 5]))
+    assert logits[0, -1, :4] == pytest.approx(TUNED, abs=1e-12)
+    assert len(tune.record_in(RELEASED / "tuned")["losses"]) == 4
+
+
+def test_files_for_programs_have_the_keys_that_they_had(tmp_path, monkeypatch):
+    """Of a result, a report, a circuit and a tuning: what reads those of 1.0.0 reads today's."""
+    monkeypatch.setattr(registry, "EXPERIMENTS", {"attention": registry.EXPERIMENTS["attention"]})
+    monkeypatch.setattr(many, "n_processes", lambda options: 1)  # no other one has this list
+    text = ["--text", str(RELEASED / "text.txt")]
+    main(["report", str(HISTORY), *text, "--documents", "2", "--out", str(tmp_path)])
+    main(["tune", str(HISTORY), *text, "--steps", "4", "--out", str(tmp_path / "tuned")])
+    pairs = [([1, 2, 3], [1, 4, 3]), ([5, 4, 3], [5, 2, 3])]
+    model = minitx.load(HISTORY, dtype="float64")
+    circuits.find(model, pairs, (5, 6), n_edges=4, n_random=10).save(tmp_path)
+    before = RELEASED / "results/attention.json"
+    assert lost(before, tmp_path / "attention.json") == []
+    for name in ("report.json", "circuit.json", "tuned/tune.json"):
+        assert lost(RELEASED / name, tmp_path / name) == [], name
+
+
+def lost(before, now):
+    """Keys that a JSON file had and another one lacks, and values of another type."""
+    return [*_lost(json.loads(before.read_text()), json.loads(now.read_text()), "")]
+
+
+def _lost(before, now, place):
+    numbers = (int, float)
+    if not isinstance(now, numbers if isinstance(before, numbers) else type(before)):
+        yield f"{place}: it was {before!r:.80}, and is {now!r:.80}"
+    elif isinstance(before, dict):
+        for key, value in before.items():
+            yield from (
+                _lost(value, now[key], f"{place}/{key}") if key in now else [f"{place}/{key}"]
+            )
+    elif isinstance(before, list) and before and now:
+        yield from _lost(before[0], now[0], f"{place}/0")

@@ -119,3 +119,12 @@ def test_text_or_ids_not_both_and_only_where_texts_are_read():
     without_texts = next(x for x in registry.EXPERIMENTS.values() if not x.reads_texts)
     with pytest.raises(ValueError, match="has no option 'ids'"):
         without_texts.checked({"ids": "a.ids"})
+
+
+@pytest.mark.parametrize(
+    "name, option",
+    [("ids:a.ids", "--ids FILE"), ("column:b:a.csv", "--column"), ("draw:3:0:a.txt", "--sample N")],
+)
+def test_a_prefix_of_1_0_names_the_option_in_its_place(name, option):
+    with pytest.raises(FileNotFoundError, match=f"{name}'; use {option}: wanted a file"):
+        formats.files(name)

@@ -1,4 +1,7 @@
-"""The public names of minitx and how they are called, beside those of the last release.
+"""What minitx promises by name, and how it is called, beside the last release.
+
+Python's public names and their parameters, commands and their flags (`minitx run NAME` for each
+experiment), points and their axes. Arrays of experiments are in tests/released/arrays.json.
 
     python tests/tools/surface.py                  prints what a release would promise, as JSON
     python tests/tools/surface.py --release        writes it to released.json: at a release, once
@@ -10,6 +13,7 @@ CHANGELOG.md: of the last release's surface, what begins with "deprecated" may g
 parameter "new|old" the old name.
 """
 
+import argparse
 import importlib
 import inspect
 import json
@@ -17,11 +21,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import minitx
+from minitx.analysis import commands
+
 MODULES = (
     *("minitx", "minitx.analysis", "minitx.circuits", "minitx.names"),
     *("minitx.testing", "minitx.weights"),
 )
 RELEASED = Path(__file__).with_name("released.json")
+ARRAYS = Path(__file__).parents[1] / "released/arrays.json"  # {experiment: names}, of 1.0.0
 GOES = "deprecated"  # before the parameters of what goes away
 
 
@@ -32,7 +40,23 @@ def surface():
         module = importlib.import_module(module_name)
         for name in module.__all__:
             named |= of(f"{module_name}.{name}", getattr(module, name))
-    return dict(sorted(named.items()))
+    for name, point in minitx.POINTS.items():
+        named[f"point {name}"] = [f"axis {i}" for i, _ in enumerate(point.axes.split())]
+    return dict(sorted((named | of_commands("minitx", commands.parser())).items()))
+
+
+def of_commands(name, parser):
+    """{command: its arguments by place, then its flags} of a parser, and of all below it."""
+    named, by_place, flags = {}, [], []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command, below in action.choices.items():
+                named |= of_commands(f"{name} {command}", below)
+        elif action.option_strings:
+            flags += [flag + "=" * (not action.required) for flag in action.option_strings]
+        else:
+            by_place.append(action.dest + "=" * (action.nargs in ("?", "*")))
+    return named | {name: [*by_place, "*", *flags]}
 
 
 class Parameter(NamedTuple):
@@ -88,7 +112,8 @@ def of(name, x):
     if not inspect.isclass(x):
         return {name: _parameters(x)}
     goes = [GOES] * ("__deprecated__" in vars(x))
-    methods = {key: member for key, member in vars(x).items() if not key.startswith("_")}
+    fields = dict.fromkeys(getattr(x, "__dataclass_fields__", ()))
+    methods = {key: y for key, y in (fields | vars(x)).items() if not key.startswith("_")}
     return {name: goes} | {f"{name}.{key}": _parameters(m) for key, m in methods.items()}
 
 
