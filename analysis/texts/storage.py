@@ -69,9 +69,10 @@ def files(text):
         raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
+        former = OF_1_0.get(named.name.partition(":")[0], "")
         raise FileNotFoundError(
-            f"{what} {named.name!r}{OF_1_0.get(named.name.partition(':')[0], '')}: wanted a file with one document or paragraph per line, a "
-            ".csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
+            f"{what} {named.name!r}{former}: wanted a file with one document or paragraph per line, "
+            "a .csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
             "files, a URL, '-' for standard input, 'sample', or a text itself, of several words"
         )
     return paths

@@ -1,4 +1,4 @@
-"""Names that results had in 1.0: what stayed an array is a number with a warning; what went says so."""
+"""Names that results had in 1.0: an array is a number with a warning; what went says so."""
 
 import json
 
