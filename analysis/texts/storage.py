@@ -68,14 +68,19 @@ def files(text):
         text = f"the folder {named.name!r} has {lost[0]!r}{more}, which is not a file"
         raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
-        what = "no .txt file in the folder" if is_folder else "no text file"
-        former = OF_1_0.get(named.name.partition(":")[0], "")
-        raise FileNotFoundError(
-            f"{what} {named.name!r}{former}: wanted a file with one document or paragraph per line, "
-            "a .csv, .jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
-            "files, a URL, '-' for standard input, 'sample', or a text itself, of several words"
-        )
+        raise FileNotFoundError(_nowhere(named.name, is_folder))
     return paths
+
+
+def _nowhere(name, is_folder):
+    """The error for a name behind which there is no file."""
+    what = "no .txt file in the folder" if is_folder else "no text file"
+    former = OF_1_0.get(name.partition(":")[0], "")
+    return (
+        f"{what} {name!r}{former}: wanted a file with one document or paragraph per line, a .csv, "
+        ".jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such files, a "
+        "URL, '-' for standard input, 'sample', or a text itself, of several words"
+    )
 
 
 def is_literal(text):
