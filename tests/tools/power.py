@@ -9,6 +9,7 @@ alone. Null: heads whose direction words alone make, of three kinds (directed.py
 For `patch` and `paths` one, two or four heads copy the word before a hidden one, and as many write
 it: each has all, half or a quarter of the answer. Null: random weights. For `cca` MLPs write over
 none of the position waves, a quarter, three quarters or all.
+For what only a trained model has (LEARNED) a share of every weight of bundled models is noise.
 """
 
 import itertools
@@ -35,6 +36,7 @@ PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
 TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
 ANSWERS = re.compile(r"(?<=<!-- power of patches -->\n).*?(?=<!-- end -->)", re.DOTALL)
 READABLE = re.compile(r"(?<=<!-- power of cca -->\n).*?(?=<!-- end -->)", re.DOTALL)
+WEAKENED = re.compile(r"(?<=<!-- power with noise -->\n).*?(?=<!-- end -->)", re.DOTALL)
 VERDICTS = {  # experiment -> its options
     "conditions": {},
     "notch": {"losses": 0},
@@ -62,6 +64,17 @@ KINDS = "words", "copied", "near"
 SEEDS = range(3)
 STAY = 1, 0.75, 0.25, 0  # share of the waves that nothing writes over
 ROWS = {64: 60, 512: 8}  # tokens -> documents, enough for `cca`
+BUNDLES = "tiny-stories", "tiny-gpt2", "tiny-roberta"
+LEARNED = dict.fromkeys(
+    (
+        *("models", "attention", "norms", "probe", "reviews", "scale-positions"),
+        *("inject-positions", "remove-positions", "mask-positions", "shift", "joint-space"),
+        *("joint-grid", "predict", "projections", "slices", "attribution", "attribute", "heads"),
+        "circuit",
+    ),
+    BUNDLES,
+) | {"relearn": ("tiny-roberta",), "alignment": ("tiny-bart",)}
+NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
 PATCHES = {"patch": SEEDS, "paths": (0,)}  # seeds of pairs and of random weights
 
 
@@ -140,6 +153,35 @@ def _with_queries_and_keys(own, other):
     return Layer(**vars(own) | {"W_Q": other.W_Q, "W_K": other.W_K})
 
 
+def weakened(name, share):
+    """Verdicts on trained models of whose weights this share is noise of the same deviation."""
+    seeds = SEEDS if share else SEEDS[:1]
+    for bundle, seed in itertools.product(LEARNED[name], seeds):
+        model = with_noise(minitx.load(bundle), share, seed)
+        drawn = {"seed": seed} if "seed" in registry.get(name).option_names else {}
+        yield answer(name, model, **drawn)
+
+
+def with_noise(model, share, seed):
+    """(1 - share) of each weight and `share` of that of `untrained`."""
+    noise = document_features.untrained(model, np.random.default_rng(seed))
+
+    def mixed(own, other):
+        arrays = dict(vars(own))
+        for name, x in vars(other).items():
+            if isinstance(x, np.ndarray):
+                arrays[name] = ((1 - share) * np.asarray(arrays[name]) + share * x).astype(x.dtype)
+        return type(own)(**arrays)
+
+    layers = tuple(map(mixed, model.layers, noise.layers))
+    return replace(model, weights=mixed(model.weights, noise.weights), layers=layers)
+
+
+def row_of_weakened(name):
+    """A row of the fourth table."""
+    return counted(name, [weakened(name, share) for share in NOISE])
+
+
 def row_of_readable(name):
     """A row of the third table."""
     columns = [readable(name, stay, 512) for stay in STAY]
@@ -175,10 +217,12 @@ COLUMNS += ["words", "words, copied", "words near the token"]
 ANSWERED = "one head has all", "two have half each", "four a quarter each", "random weights"
 STAYED = "all waves stay, 64 tokens", "all, 512 tokens", "three quarters", "a quarter", "none"
 STAYED += ("queries and keys drawn anew",)
+NOISY = "as trained", *(f"{share} of it noise" for share in NOISE[1:])
 TABLES = {  # the place on the page: experiments and their table
     TABLE: (VERDICTS, partial(table, COLUMNS, row)),
     ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers)),
     READABLE: (("cca",), partial(table, STAYED, row_of_readable)),
+    WEAKENED: (LEARNED, partial(table, NOISY, row_of_weakened)),
 }
 
 if __name__ == "__main__":
