@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..contract import NATS, Asks, Of, Provided, options, register
+from ..contract import NATS, Asks, Below, Of, Provided, options, register
 from ..drawing import Line, When, draw, lines, row
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
@@ -163,6 +163,7 @@ register(
         value="{worst:+.3f} (positions at zero: {change_zero:+.2f})",
         chance="{worst_null:.3f}",
         rule=Provided(
+            Below("loss", **NATS),
             Of("change_zero.abs", null="worst_null", **NATS),
             Signed(
                 "worst.abs",
@@ -180,6 +181,7 @@ register(
         When("worst.abs > worst_null", "more than", "no more than"),
         " chance produces from these documents in 99 of 100 cases ({worst_null:.3f}). Positions at "
         "zero change it by {change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
+        " The frequencies of the tokens alone give {loss_null:.3f}.",
     ],
     draw=row(
         lines(

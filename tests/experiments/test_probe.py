@@ -445,7 +445,10 @@ def test_the_null_of_a_shift_is_what_random_signs_give():
 def test_a_shift_matters_beyond_chance_and_beside_positions_at_zero(worst, half, verdict):
     numbers = {"worst": worst, "worst_null": 0.05, "change_zero": 2.0, "predicts": "loss"}
     numbers |= {"documents": 8, "worst_interval": np.array([worst - half, worst + half])}
+    numbers |= {"loss": 3.0, "loss_null": 5.0}
     assert registry.get("shift").answer(numbers).verdict == verdict
+    useless = numbers | {"loss": 5.2}  # it predicts no better than frequencies
+    assert registry.get("shift").answer(useless).verdict == "undecided"
     few = "undecided" if verdict == "no" else verdict  # all signs alike are no rare draw
     assert registry.get("shift").answer(numbers | {"documents": 7}).verdict == few
 
