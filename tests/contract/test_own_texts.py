@@ -67,6 +67,7 @@ def test_the_named_text_is_dates_that_no_model_was_trained_on():
     assert lines == [pair.source for pair in pairs.pairs("dates", 400)]
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_alignment_is_of_dates_and_says_so(dates_model, tmp_path, capsys):
     """Measured: 99% of the steps of the best head on 20 dates, and 34% with places permuted."""
     given = ["run", "alignment", "tiny-bart", "--documents", "20", "--out", str(tmp_path)]

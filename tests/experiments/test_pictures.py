@@ -203,6 +203,7 @@ def test_an_experiment_that_needs_texts_says_so():
         analysis.run("lags", "tiny-vit")
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_command_line_asks_the_question_of_pictures(tmp_path, capsys):
     cli.main(["run", "conditions", "tiny-vit", "--documents", "2", "--out", str(tmp_path)])
     assert capsys.readouterr().out.startswith("Do heads keep their offset when one patch is")

@@ -189,6 +189,7 @@ def test_a_decoder_by_itself_runs_no_text(bart):
         minitx.forward(part, [2, 5])
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_command_line_names_a_side(bart, tmp_path, capsys):
     folder = str(bart.tokenizer.folder)
     out = ["--out", str(tmp_path)]
@@ -225,6 +226,7 @@ def test_two_models_are_compared_on_one_side(bart, tmp_path):
         assert {len(measure["a"]) for measure in record["measures"].values()} == {layers}
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_report_is_of_the_encoder_and_what_reads_it(bart, tmp_path, monkeypatch):
     few = {name: analysis.EXPERIMENTS[name] for name in ("positions", "alignment", "predict")}
     monkeypatch.setattr(registry, "EXPERIMENTS", few)

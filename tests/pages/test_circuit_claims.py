@@ -5,13 +5,13 @@ import json
 import analysis_models
 import numpy as np
 import pytest
+import undrawn
 
 from minitx.analysis import __main__ as cli
 from minitx.analysis.pages import circuit_claims, claims, published
 from minitx.analysis.texts import recipients
 
 OF_EFFECTS = [claim for claim in circuit_claims.CLAIMS if claim.experiment == "paths"]
-OF_ATTENTION = [claim for claim in circuit_claims.CLAIMS if claim.experiment == "heads"]
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,7 @@ def run(folder, out, **options):
     given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(published, "CLAIMS", circuit_claims.CLAIMS)
+        undrawn.without_figures(patch)
         assert cli.main(["published", str(folder), *given, "--out", str(out)]) == 0
     return json.loads((out / "published.json").read_text(encoding="utf-8"))
 

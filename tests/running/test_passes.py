@@ -297,6 +297,7 @@ def test_workers_give_the_same_bytes(tmp_path):
     assert produced(tmp_path / "workers", names, [*ARGV, "--workers", "2"]) == alone
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_whoever_measures_experiments_that_meet_gives_the_same(tmp_path):
     """On one thread and on several, in one command and in the groups of a report."""
     model = minitx.load("tiny-roberta")
@@ -334,6 +335,7 @@ def test_several_that_are_killed_go_on_to_the_same_bytes(tmp_path):
     assert produced(killed, names, [*argv, "--resume"]) == whole
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_one_that_cannot_be_measured_is_said_and_the_others_are_written(tmp_path, capsys):
     argv = ["run", "alignment,positions", "tiny-roberta", "--out", str(tmp_path)]
     assert main(argv) == 2
@@ -358,6 +360,7 @@ def test_what_several_cannot_be_asked_is_said_before_any_work(tmp_path, capsys, 
     assert not (tmp_path / "out" / "profiles.json").exists()
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_json_of_several_is_one_object(tmp_path, capsys):
     names = "positions,singular-values"
     assert main(["run", names, "tiny-roberta", "--json", "--out", str(tmp_path)]) == 0

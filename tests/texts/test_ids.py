@@ -95,6 +95,7 @@ def test_without_a_tokenizer_labels_are_numbers(bundled, without_tokenizer):
     assert corpus.labels(bundled, [5, 6]) == bundled.tokenizer.pieces([5, 6])
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_flag_and_the_option_from_python_read_the_same(without_tokenizer, tmp_path):
     numbers = np.random.default_rng(0).integers(4, 1024, 300)
     text = ids_file(tmp_path, " ".join(map(str, numbers)))
