@@ -85,7 +85,8 @@ class Collection(show.Shown):
 def open_collection(folder: str | PathLike[str]) -> Collection:
     """The activations that `collect` wrote to a folder, mapped into memory.
 
-    Raises FileNotFoundError for a folder without them, ValueError for a damaged record.
+    Raises FileNotFoundError for a folder without them, ValueError for a damaged record, or one that
+    its files contradict. The numbers have no checksum: bytes that changed on the disk go unnoticed.
 
     >>> import minitx, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
