@@ -139,16 +139,14 @@ def claim(beginning, has_null=False):
 
 TABLES = {
     "causes": {
-        "`dial`: heads × shifts that attend exactly where moved positions say, layer 0": shifted,
+        "`dial`: heads × shifts that follow the moved positions exactly, layer 0": shifted,
         "… slope, -1 if attention follows": value("dial.layer_slope 0"),
         "… deeper layers": shifted_behind,
-        "`chain`: pairs in which a turned head takes half of a deeper head's attention away": (
+        "`chain`: pairs in which shifting a head's attention halves a deeper head's": (
             lambda r: f"{plain(r['chain.n_lost'])} of {plain(r['chain.n_pairs'])}"
         ),
-        "… in which a tenth or more moves along (queries turned to sides drawn)": beside(
-            "chain.n_moved"
-        ),
-        "`notch`: heads that read positions and lose half without one band (null: evenly alone)": (
+        "… in which a tenth or more moves along (null: random sides)": beside("chain.n_moved"),
+        "`notch`: heads that read positions, lose half without a band (null: only evenly)": (
             lambda r: (
                 f"{plain(r['notch.n_lost'])} of {plain(r['notch.n_need'])} "
                 f"({plain(r['notch.n_lost null'])})"
@@ -199,7 +197,9 @@ TABLES = {
         "… off, causal mask alone": between("probe.r2_causal", 3),
         "… random weights, positions on": value("probe.r2_random", 3),
         "… random weights, positions off": value("probe.r2_random_off", 3),
-        "`norms`: R² of the place of a held-out row from its norm": value("norms.r2_norm_rows", 3),
+        "`norms`: R² of the position of a held-out row from its norm": value(
+            "norms.r2_norm_rows", 3
+        ),
         "… from its direction": value("norms.r2_direction_rows", 3),
         "`shift`: largest change of the loss, all positions moved, nats": between("shift.worst", 3),
         "… null: signs of the changes at random, 99%": value("shift.worst null", 3),
@@ -213,7 +213,7 @@ TABLES = {
         "null: W_K and W_V of the next head": value("projections.rise_next"),
         "W_Q and W_K swapped": value("projections.rise_qk"),
         "W_Q and W_V swapped": value("projections.rise_qv"),
-        "W_Q and W_K turned together": value("projections.rise null"),
+        "W_Q and W_K rotated together": value("projections.rise null"),
     },
 }
 
