@@ -113,6 +113,11 @@ def test_what_does_not_load_says_why_and_what_does(model_type):
     assert str(error.value).endswith(message)
 
 
+def test_a_type_that_nobody_knows_is_told_what_loads():
+    with pytest.raises(ValueError, match="model_type is 'made-up'; supported: bert, .*, llama"):
+        families.from_hf({"model_type": "made-up"})
+
+
 def test_an_electra_with_narrow_embeddings_maps_them():
     """The small ones: 128 and 256 in the small discriminator; a config may not say the first."""
     cfg = families.from_hf(tiny.config("electra-narrow"))

@@ -260,7 +260,8 @@ def test_every_experiment_says_what_a_reader_needs(experiment):
     assert len({*texts, experiment.question}) == 4  # none repeats another
     for number in experiment.numbers:
         for means in (number.means, null_of(number)):
-            assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
+            other = re.search(r"\bthe same\b|likewise|as above|\bthese\b", means)
+            assert not other, f"say in full what {means!r} is"
     assert all(option.help for option in experiment.options)
     assert all(option.checked(option.default) == option.default for option in experiment.options)
     text = registry.markdown().replace("\n", " ")

@@ -8,6 +8,7 @@ the library itself. Distances are max |difference|; `test_parity.py` sets the bo
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -19,10 +20,9 @@ from minitx.inputs import Batch, shifted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/reference.safetensors"))
-LATER = "opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3"  # make_golden_decoders.py
-LATER += "gpt_neo-", "gemma-", "starcoder2", "phi-", "smollm3", "olmo-", "granite"
-DECODERS = [name for name in VARIANTS if name.startswith(LATER)]
-TERMS = [name for name in VARIANTS if name.startswith("deberta")]  # make_golden_distances.py
+ROWS = json.loads(Path(__file__).with_name("variants.json").read_text())
+DECODERS = [name for name, *_ in ROWS["make_golden_decoders"]]
+TERMS = [name for name, *_ in ROWS["make_golden_distances"]]
 DTYPES = (np.float64, np.float32)
 # what a text comes with -> the axes of tokens that it has: T of the model's own, S of a source
 INPUTS = {

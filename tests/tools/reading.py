@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 LONGEST = 40  # code tokens of a statement outside tables
 LINES = 30  # code lines of a function's body: about 20, and more only where it is a list
+DENSEST = 11  # code tokens a line, on average of each file of CORE
+CORE = Path(__file__).resolve().parents[2] / "minitx"
 RETURNED = 5  # values of a returned tuple; more want names
 # words that stood for too many things to tell a reader anything; `at` was the hook, an index, an x
 VAGUE = set("found there one at read chosen alike shares told made dealt".split())
@@ -216,6 +218,13 @@ def _public_arguments(node):
     return (x for x in node.args.args if x.arg == PUBLIC.get(node.name))
 
 
+def dense_files(source):
+    """Files of the core have few tokens a line; their links lead elsewhere."""
+    if source.density > DENSEST and source.path.resolve().is_relative_to(CORE):
+        text = f"{source.density:.1f} code tokens a line; wanted {DENSEST} at most: break lines"
+        yield source.tree.body[0], f"{text}, name what is long"
+
+
 CHECKS = (
     long_statements,
     conditional_expressions,
@@ -224,6 +233,7 @@ CHECKS = (
     long_functions,
     long_returns,
     vague_names,
+    dense_files,
 )
 
 
