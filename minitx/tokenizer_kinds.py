@@ -13,7 +13,7 @@ import json
 from typing import Any, NamedTuple
 
 FILE = ""  # no class: tokenizer.json counts as it is
-OWN_FILE = "modernbert mistral phi3 olmo2 granite".split()  # whatever class is named
+OWN_FILE = "modernbert mistral phi3 olmo2 granite stablelm".split()  # whatever class is named
 BY_FAMILY = {  # model_type -> class; others have none
     **dict.fromkeys(("bert", "distilbert", "electra"), "BertTokenizer"),
     **dict.fromkeys(("roberta", "bart"), "RobertaTokenizer"),

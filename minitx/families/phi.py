@@ -7,10 +7,10 @@ from ..rotary import rotary
 from . import llama
 from .family import Family, Key, dense, norm, tensor
 
-CONFIG = {field: key for field, key in llama.CONFIG.items() if not field.endswith("_bias")} | {
+PLAIN = {field: key for field, key in llama.CONFIG.items() if not field.endswith("_bias")} | {
     "eps": Key("layer_norm_eps"),
-    "qk_norm": Key("qk_layernorm", False),
 }
+CONFIG = PLAIN | {"qk_norm": Key("qk_layernorm", False)}
 SHARE = 0.5  # of a head's width that is turned, where the config says nothing
 
 
@@ -34,10 +34,10 @@ LAYER = {
 }
 
 
-def places(raw, values):
-    """The first features of each head are turned."""
+def places(raw, values, share=SHARE):
+    """The first features of each head are turned; share: where the config says nothing."""
     given = llama.parameters(raw)
-    share = given.pop("partial_rotary_factor", raw.get("partial_rotary_factor", SHARE))
+    share = given.pop("partial_rotary_factor", raw.get("partial_rotary_factor", share))
     width = llama.part_turned(share, values)
     turn = rotary(given, width, values["n_ctx"])
     return {"rotary": (turn,) * values["n_layers"] if width else ()}

@@ -127,7 +127,6 @@ REFUSED = {
     "siglip": Refusal("its head attends to all patches, and it has no class token", "clip"),
     "siglip2": Refusal("its head attends to all patches, and it has no class token", "clip"),
     "squeezebert": Refusal("its matrices are grouped convolutions", "bert"),
-    "stablelm": Refusal("it is a Llama with rotary positions on a part of each head", "gpt_neox"),
     "swin": Refusal("its layers attend within windows and merge patches", "vit"),
     "switch_transformers": Refusal(EXPERTS, "t5"),
     "umt5": Refusal("each layer has its own table of distances", "t5"),

@@ -39,6 +39,8 @@ SIZES = {
     "Gemma": LLAMA | dict(head_dim=6),
     "Starcoder2": {key: value for key, value in STAR.items() if key != "rms_norm_eps"},
     "SmolLM3": LLAMA,
+    "StableLm": {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"}
+    | dict(hidden_size=16),
     "Olmo": {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"},
     "Granite": LLAMA
     | dict(embedding_multiplier=1.7, logits_scaling=0.6)
@@ -216,6 +218,7 @@ HOOKS = {
     ],
     "gemma": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
     "smollm3": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
+    "stablelm": [*LLAMA_HOOKS, ("embed_tokens", None, "embed")],
     "starcoder2": [
         *LLAMA_HOOKS[3:],
         (LAYER + r"mlp\.c_fc", None, "pre"),
@@ -428,7 +431,7 @@ def of_smollm3(model, modeling, seen, stack):
 
 
 WATCHED = {"opt": of_opt, "gptj": of_gptj, "falcon": of_falcon}
-WATCHED |= {"gpt_neo": of_gpt_neo, "phi": of_phi, "smollm3": of_smollm3}
+WATCHED |= {"gpt_neo": of_gpt_neo, "phi": of_phi, "smollm3": of_smollm3, "stablelm": of_phi}
 
 
 def once(seen, config):
