@@ -28,7 +28,7 @@ POINTS = {  # part of the page: what is patched, by head and by place
     "decoder": {"heads": "z", "stream": "resid_pre"},
     "cross": {"heads": "cross_z"},
 }
-PATCHED = "Patched with “{other}”; asked is the logit of “{own}” less that of “{others}”. {ways}"
+PATCHED = "Patched with “{other}”; measured: logit of “{own}” minus logit of “{others}”. {ways}"
 WAYS = {
     "into_second": "Of all heads {name} carries most of the difference into the second text, "
     "{share} (an unrelated text: {chance}).",

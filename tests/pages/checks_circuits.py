@@ -166,7 +166,7 @@ def test_two_texts_are_patched_or_refused(live):
     expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")
     part(live, "other").fill("The old man went so she")
     part(live, "patch-go").click()
-    expect(part(live, "patch-says")).to_contain_text("the logit of “␣was” less that of “␣went”")
+    expect(part(live, "patch-says")).to_contain_text("logit of “␣was” minus logit of “␣went”")
     maps = part(live, "patch-maps").get_by_role("img")
     expect(maps).to_have_count(4)
     expect(part(live, "patch-maps")).to_contain_text("second text into the first")

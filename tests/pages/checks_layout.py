@@ -159,7 +159,7 @@ def test_few_controls_stand_before_the_first_picture(live):
     expect(page.locator("#live-positions")).to_have_value("zero")
     expect(page.locator("#live-positions")).to_be_visible()
     page.locator("#live-reset").click()
-    expect(page.locator("#live-status")).to_contain_text("As it is")
+    expect(page.locator("#live-status")).to_contain_text("Model unchanged")
 
 
 CARDS = """[...document.querySelectorAll(
@@ -174,7 +174,7 @@ def test_no_row_of_cards_has_a_large_hole(live, width, hash_):
     """Below a card, down to the bottom of its row: 480 pixels before, at 1280."""
     page = live(width, 800, hash_)
     if hash_ == SHORT:
-        expect(page.locator("#live-status")).to_contain_text("As it is")
+        expect(page.locator("#live-status")).to_contain_text("Model unchanged")
         settle(page)
     rows = {}
     for top, bottom in page.evaluate(CARDS):
@@ -249,7 +249,7 @@ def test_a_link_to_a_view_opens_it(live):
 def test_no_card_of_an_encoder_decoder_is_blank(live, part):
     """Also one that was never scrolled to."""
     page = live(1280, 800, f"model=tiny-bart&text=3+May+1912&part={part}")
-    expect(page.locator("#live-status")).to_contain_text("As it is")
+    expect(page.locator("#live-status")).to_contain_text("Model unchanged")
     settle(page)
     for card in page.locator("main figure:visible:has(> details[open]) .plot").all():
         assert card.locator("> *").count() > 0, card.evaluate("x => x.closest('figure').id")
@@ -457,7 +457,7 @@ def test_every_point_of_the_plane_has_its_number_or_it_is_said(live):
     numbers = "[aria-label=text][stroke-width='3'] text"
     assert view(page, "joint").locator(numbers).count() == points == 38
     page = live(1280, 800, f"text={LONG.replace(' ', '+')}")
-    expect(page.locator("#live-status")).to_contain_text("As it is")
+    expect(page.locator("#live-status")).to_contain_text("Model unchanged")
     settle(page)
     said = view(page, "joint").get_by_text("have no room for their number").text_content()
     missing, points = map(int, re.findall(r"\d+", said))
@@ -595,7 +595,7 @@ def test_a_server_that_came_back_is_asked_again_whatever_was_asked(live):
     page.locator("#live-python").click()
     expect(status).to_contain_text("is minitx serve still running?")
     page.context.set_offline(False)
-    expect(status).to_contain_text("As it is")
+    expect(status).to_contain_text("Model unchanged")
     expect(status).not_to_have_class("failed")
 
 
@@ -606,7 +606,7 @@ def test_another_model_gets_a_text_of_its_own_kind(live):
     page = live(1280, 800)
     text, kind = page.locator("#live-text"), page.locator("#live-kind")
     text.fill("The dog ran.")
-    expect(page.locator("#live-status")).to_contain_text("As it is. 8 tokens,")
+    expect(page.locator("#live-status")).to_contain_text("Model unchanged. 8 tokens,")
     page.locator("#live-model").select_option("tiny-bart")
     expect(text).to_have_value("The dog ran.")  # what somebody wrote stays
     expect(kind).to_contain_text("This model was trained on dates alone, such as")
@@ -616,5 +616,5 @@ def test_another_model_gets_a_text_of_its_own_kind(live):
     page.locator("#live-model").select_option("tiny-bart")
     expect(text).to_have_value(own_texts.DATE)
     expect(page.locator("#live-status")).to_contain_text(
-        re.compile(r"As it is\. 29 tokens of the source, 12 of the target")
+        re.compile(r"Model unchanged\. 29 tokens of the source, 12 of the target")
     )

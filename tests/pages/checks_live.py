@@ -87,7 +87,7 @@ def run(page, name):
 
 def test_views_follow_the_text(page, runs):
     part(page, "text").fill("The dog ran.")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     tokenizer = runs.models["tiny-roberta"].tokenizer
     pieces = tokenizer.pieces(tokenizer.encode("The dog ran."))
     assert [label.replace("␣", " ") for label in labels(page)] == pieces
@@ -96,7 +96,7 @@ def test_views_follow_the_text(page, runs):
 def test_the_newest_text_wins(page):
     part(page, "text").fill("")
     part(page, "text").press_sequentially("A dog ran after 17 cats.", delay=15)
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     expect(explored.tokens(page).last).to_have_text("</s>")
     assert "".join(labels(page)).replace("␣", " ") == "<s>A dog ran after 17 cats.</s>"
 
@@ -104,7 +104,7 @@ def test_the_newest_text_wins(page):
 def test_a_hostile_text_does_nothing(page):
     text = "</script><img src=x onerror=\"document.title='hit'\"> & \u202ebidi"
     part(page, "text").fill(text)
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     assert page.title() != "hit" and page.locator("img[src=x]").count() == 0
     assert "img" in "".join(labels(page))
 
@@ -167,7 +167,7 @@ def test_heads_and_layers_are_switched_by_a_click(page):
     page.get_by_role("button", name="M0", exact=True).click()
     answered(page, "layer 3 off; MLP 0 off")
     part(page, "reset").click()
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
 
 
 def test_a_mask_draws_its_curve(page):
@@ -178,7 +178,7 @@ def test_a_mask_draws_its_curve(page):
     part(page, "meaning").select_option("scores")
     answered(page, r"mask alibi\(scale=3, low=0\) as scores")
     part(page, "family").select_option("none")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     expect(part(page, "curve")).to_be_empty()
 
 
@@ -260,7 +260,7 @@ def test_the_next_token_is_drawn_from_what_is_shown(page, capsys):
 
 def test_the_steps_of_an_encoder_decoder(page):
     part(page, "text").fill("3 May 1912")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     part(page, "model").select_option("tiny-bart")
     page.get_by_text("What it says, step by step").click()
     said = part(page, "guesses").locator("tr td:nth-child(3)")
@@ -312,7 +312,7 @@ def test_what_cannot_be_shown_is_said_and_the_page_stays(page):
     answered(page, "the text 'x' has 1 token")
     assert labels(page) == before
     part(page, "text").fill("x is y")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
 
 
 def test_a_server_that_is_gone_is_said(page):
@@ -340,7 +340,7 @@ def test_the_address_brings_everything_back(page):
     expect(part(page, "null")).to_be_checked()
     expect(explored.readout(page)).to_contain_text("L2H1")
     page.evaluate("location.hash = '#changes=nonsense&model=other'")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
 
 
 def test_the_address_names_what_the_server_began_with(page):
@@ -355,7 +355,7 @@ def test_back_takes_one_step_back(page):
     """A text that is typed is one step, each choice another; what was looked at comes back too."""
     part(page, "text").fill("")
     part(page, "text").press_sequentially("A dog ran.", delay=15)
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     part(page, "positions").select_option("zero")
     answered(page, "Changed: positions at zero")
     part(page, "positions").select_option("shuffled")
@@ -364,20 +364,20 @@ def test_back_takes_one_step_back(page):
     answered(page, "Changed: positions at zero")
     expect(part(page, "positions")).to_have_value("zero")
     explored.go(page, -1)
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     expect(part(page, "text")).to_have_value("A dog ran.")
     explored.go(page, -1)
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     expect(part(page, "text")).to_have_value(TEXT)
     explored.go(page, 1)
     expect(part(page, "text")).to_have_value("A dog ran.")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
 
 
 def test_the_address_brings_part_and_head_of_another_model_back(page, port):
     page.goto("about:blank")
     page.goto(f"http://127.0.0.1:{port}/#model=tiny-bart&text=3+May+1912&part=cross&head=L1H2")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     expect(page.get_by_label("the decoder's, to its source")).to_be_checked()
     expect(explored.readout(page)).to_contain_text("L1H2")
 
@@ -458,7 +458,7 @@ def test_another_model_opens_at_its_sharpest_head(page):
     """As `explore` does."""
     explored.click(explored.head(page, "L1H2"))
     part(page, "model").select_option("tiny-gpt2")
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
     part(page, "model").select_option("tiny-roberta")
     expect(explored.readout(page)).to_contain_text("L0H3 ")
     explored.expect_selected(explored.head(page, "L0H3"))
@@ -473,7 +473,7 @@ def test_a_change_stands_in_the_address_at_once(page):
     expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
     part(page, "reset").click()
     assert "run" not in parse_qs(page.evaluate("location.hash.slice(1)"))
-    answered(page, "As it is")
+    answered(page, "Model unchanged")
 
 
 def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):

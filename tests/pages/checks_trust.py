@@ -79,7 +79,7 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
 def test_an_address_of_a_model_alone_begins_with_a_text_that_it_reads(live):
     for name, text in ("tiny-bart", "Friday the 3rd of May, 1912"), ("tiny-vit", "sample:0"):
         page = live(f"model={name}")
-        expect(part(page, "status")).to_contain_text("As it is")
+        expect(part(page, "status")).to_contain_text("Model unchanged")
         expect(part(page, "text")).to_have_value(text)
 
 
@@ -88,7 +88,7 @@ def test_a_text_that_is_too_long_is_cut_on_request(live, models):
     expect(part(page, "status")).to_contain_text("at most 256")
     expect(page.locator("body")).to_have_class(re.compile("refused"))
     part(page, "status").get_by_role("button", name="cut it to what fits").click()
-    expect(part(page, "status")).to_contain_text("As it is")
+    expect(part(page, "status")).to_contain_text("Model unchanged")
     text = part(page, "text").input_value()
     assert (LONG * 2).startswith(text)
     n = len(models["tiny-gpt2"].tokenizer.encode(text))
@@ -111,7 +111,7 @@ def test_texts_that_fit_are_offered_and_one_click_compares(live, models):
     other = offers.first.text_content()
     offers.first.click()
     expect(part(page, "other")).to_have_value(other)
-    expect(part(page, "patch-says")).to_contain_text(re.compile("Asked|same prediction"))
+    expect(part(page, "patch-says")).to_contain_text(re.compile("Measured|same prediction"))
     assert Axe().run(page, context="#live-patch").violations_count == 0
 
 
@@ -121,7 +121,7 @@ def test_a_saved_page_says_what_was_patched(live, saved, open_page):
     path = saved(part(page, "save"))
     alone = ready(open_page(path))
     says = alone.locator("#changed").text_content()
-    assert "Patched with “The old man went so she”; asked is the logit of “␣was”" in says
+    assert "Patched with “The old man went so she”; measured: logit of “␣was”" in says
     assert re.search(r"Of all heads L\dH\d carries most .* \d+% \(an unrelated text: \d+%\)", says)
 
 

@@ -197,7 +197,7 @@ function showAnswer(answer, began) {
   by("status").className = "";
   document.body.classList.remove("refused");
   document.title = `${wish.model}: ${short(wish.text, 40)} · minitx`;
-  const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("As it is");
+  const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("Model unchanged");
   by("status").textContent =
     say`${says}. ${lengths(answer.live)}, ${lasted(performance.now() - began)}.` +
     typedHint(answer.live.typed);
@@ -885,7 +885,7 @@ function writePatched() {
   const [{heads}] = Object.values(parts),
     [before, after] = heads.differences;
   by("patch-says").textContent =
-    say`Asked: the logit of “${own}” less that of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
+    say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
     say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100% carries all of ` +
     say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
     say(
