@@ -2,7 +2,7 @@
 
     python -m minitx.weights.training.train_stories --out FOLDER [--masked]
 
---masked: tiny-stories-masked, a BERT of the same size that predicts hidden words of the same text.
+--masked: tiny-stories-masked, a ModernBERT of as many layers that predicts hidden words of the text.
 
 The stories are drawn while it trains (stories.py); it may be stopped at any time and goes on from
 FOLDER when called again. Read downward: the plan, rows, training and files.
@@ -23,10 +23,10 @@ from minitx.weights import stories
 from minitx.weights.training.recipe import HOW, train
 
 BREAK = 0.15  # share of the stories before which stands an <|endoftext|>
-RATES, WARM_UPS = (3e-3, 6e-4), (200, 400)  # highest, in steps; of the causal, the masked model
+RATES, WARM_UPS = (3e-3, 2e-3), (200, 300)  # highest, in steps; of the causal, the masked model
 INIT = 0.02  # deviation of the first weights
 END = [2 + stories.MARKS.index(".")]  # of a fact
-HIDDEN = 0.4, 0.08  # shares of the words that are told by the text, and of the others
+HIDDEN = 0.3, 0.08  # shares of the words that are told by the text, and of the others
 
 
 # ---- the plan
@@ -64,18 +64,21 @@ CAUSAL |= {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
 CAUSAL |= {"initializer_range": INIT, "tie_word_embeddings": True}
 CAUSAL |= {"bos_token_id": 0, "eos_token_id": 0}
 CAUSAL |= dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)
+ROPE = {"full_attention": {"rope_theta": 10000.0, "rope_type": "default"}}
 MASKED = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4}
-MASKED |= {"intermediate_size": 256, "hidden_act": "gelu", "layer_norm_eps": 1e-12}
-MASKED |= {"initializer_range": INIT, "tie_word_embeddings": True}
-MASKED |= {"type_vocab_size": 1, "pad_token_id": None}
-MASKED |= dict.fromkeys(("attention_probs_dropout_prob", "hidden_dropout_prob"), 0.0)
+MASKED |= {"intermediate_size": 256, "hidden_activation": "gelu", "norm_eps": 1e-5}
+MASKED |= {"layer_types": ["full_attention"] * 4, "rope_parameters": ROPE}
+MASKED |= {"initializer_range": INIT, "tie_word_embeddings": True, "decoder_bias": True}
+MASKED |= dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), False)
+MASKED |= {f"{name}_token_id": None for name in ("pad", "bos", "eos", "cls", "sep")}
+MASKED |= {f"{part}_dropout": 0.0 for part in ("attention", "embedding", "mlp", "classifier")}
 
 
 def settings(context, is_masked=False):
     """config.json in the reference library's words."""
     n_words = len(stories.vocabulary())
     if is_masked:
-        named = {"model_type": "bert", "vocab_size": n_words + 1}
+        named = {"model_type": "modernbert", "vocab_size": n_words + 1}
         return named | {"max_position_embeddings": context} | MASKED
     return {"model_type": "gpt2", "vocab_size": n_words, "n_positions": context} | CAUSAL
 
