@@ -176,7 +176,8 @@ def test_cells_import_what_an_installation_with_its_docs_has(page):
     given.read(rooms.ROOT / "setup.cfg")
     texts = given["options"]["install_requires"], given["options.extras_require"]["docs"]
     known = {re.split(r"[<>=;]", line)[0] for text in texts for line in text.split()}
-    known |= {"minitx", "IPython", *sys.stdlib_module_names}  # IPython: ipykernel brings it
+    known |= {"minitx", *sys.stdlib_module_names}
+    known |= {"IPython", "yaml"}  # ipykernel and myst-parser bring them
     lines = [line for cell in code if not cell.startswith("%%") for line in cell.splitlines()]
     used = {word[1] for line in lines if (word := re.match(r"\s*(?:from|import) (\w+)", line))}
     used |= {"pytest" for cell in code if cell.startswith("%%") and "pytest" in cell}
