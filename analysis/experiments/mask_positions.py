@@ -16,7 +16,7 @@ import numpy as np
 
 from minitx import forward
 
-from ..contract import Asks, Of, Provided, Without, options, register, verdict
+from ..contract import NATS, Asks, Below, Of, Provided, Without, options, register, verdict
 from ..drawing import Part, Rows, When, draw, figures, row, token_ticks
 from ..machine.language import filled, label, translated
 from ..maths import masks, stats
@@ -516,9 +516,12 @@ register(
         ],
         chance=[partial(_of_worth, name="gain_null"), ", its distances shuffled"],
         rule=Provided(
-            Of("order", null=0, most=np.inf),
-            Of("gain", out_of="worth", enough=STANDS_IN),
-            otherwise="no",
+            Below("loss", **NATS),
+            Provided(
+                Of("order", null=0, most=np.inf),
+                Of("gain", out_of="worth", enough=STANDS_IN),
+                otherwise="no",
+            ),
         ),
         without=Without(
             "can_stand_in",

@@ -587,6 +587,8 @@ def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, orde
     assert answer.verdict == verdict
     own = f"{words[0]} (worse than frequency)"  # as its losses have it
     assert (answer.value, answer.chance.partition(",")[0]) == (own, words[1])
+    worse = {"loss": result["loss_null"] + 1, "loss_off": result["loss_null"] + 2}
+    assert EXPERIMENT.answer(result | numbers | worse).verdict == "undecided"
 
 
 def test_no_mask_stands_in_where_nothing_was_lost_or_nothing_is_predicted(causal, result):

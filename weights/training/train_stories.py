@@ -2,7 +2,7 @@
 
     python -m minitx.weights.training.train_stories --out FOLDER [--masked]
 
---masked: tiny-stories-masked, a ModernBERT of as many layers that predicts hidden words of the text.
+--masked: tiny-stories-masked, a ModernBERT of as many layers that predicts hidden words of them.
 
 The stories are drawn while it trains (stories.py); it may be stopped at any time and goes on from
 FOLDER when called again. Read downward: the plan, rows, training and files.
