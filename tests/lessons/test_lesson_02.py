@@ -64,16 +64,16 @@ def test_no_answer_is_no_fault():
 
 
 def test_attention_changes_every_row_and_the_mlp_one(lesson):
-    rows, place = lesson["rows_that_change"], lesson["place"]
+    rows, position = lesson["rows_that_change"], lesson["position"]
     T = len(lesson["old"].labels[0])
     assert rows("resid_pre", "attn_out").tolist() == [*range(T)]
-    assert rows("resid_mid", "mlp_out").tolist() == [place]
+    assert rows("resid_mid", "mlp_out").tolist() == [position]
     assert all((lesson["changes"][name] > 1e-6).all() for name in ("attention", "MLP"))
 
 
 def test_the_text_of_the_lesson_is_the_one_of_the_checks(lesson):
     assert len(lesson["old"].labels[0]) == 16
-    assert 4 <= lesson["place"] < 16 - 4  # a change can go four places to each side
+    assert 4 <= lesson["position"] < 16 - 4  # a change can go four tokens to each side
 
 
 def test_mixing_loses_directions_as_chance_does(lesson):
