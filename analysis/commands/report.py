@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from minitx import weights
+
 from ..contract import options
 from ..pages import report
 from ..running import budget, executor, many
@@ -11,8 +13,8 @@ MINUTES = options.understand(
     "minutes",
     Annotated[float, options.AtLeast(0)],
     budget.USUAL,
-    "minutes in which a model that is not bundled is to be done, with fewer documents and "
-    "experiments where it needs more (0: no limit; so where --workers or a --scheduler measure)",
+    "minutes in which all is to be done, with fewer documents and experiments where it needs more "
+    "(0: no limit; so by itself for bundled models, and where --workers or a --scheduler measure)",
 )
 
 
@@ -28,7 +30,7 @@ def declare(commands):
 
 def run(arguments):
     """minitx report MODEL"""
-    minutes = _minutes(arguments.minutes)
+    minutes = _minutes(arguments.minutes, arguments.model)
     out, model = inputs.folder(arguments, "report"), inputs.load(arguments.model)
     options = every_experiment.options(arguments, model)
     with output.progress_beside(arguments.json):
@@ -39,8 +41,9 @@ def run(arguments):
     return status
 
 
-def _minutes(given):
-    """The limit; by itself there is none where others than this machine's threads measure."""
-    if given is None:
-        return MINUTES.default if executor.current() is executor.THREADS else 0.0
-    return MINUTES.parsed(given)
+def _minutes(given, name):
+    """The limit; by itself a bundled model has none, nor what others than these threads measure."""
+    if given is not None:
+        return MINUTES.parsed(given)
+    is_limited = executor.current() is executor.THREADS and name not in weights.bundled()
+    return MINUTES.default if is_limited else 0.0

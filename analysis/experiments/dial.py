@@ -160,7 +160,8 @@ def _draw_weights(axes, r, rows):
     """Attention at the expected offset, mean over the heads of each layer, with the null."""
     shifts = r["shifts"]
     for number, color, other in _in_order(len(rows)):
-        cells = r["told"][i := rows[number]]
+        i = rows[number]
+        cells = r["told"][i]
         shown = cells.any(axis=1)
         x, n = shifts[shown], cells.sum(axis=1)[shown]
         of_layer, null = ((r[name][i] * cells).sum(axis=1)[shown] / n for name in WEIGHTS)

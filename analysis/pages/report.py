@@ -14,8 +14,6 @@ from html import escape
 
 import numpy as np
 
-from minitx import weights
-
 from ..contract import registry, results
 from ..machine.files import as_json, write
 from ..machine.language import count, current, filled, translated
@@ -41,7 +39,7 @@ def make(model, name, out, options=(), resume=False, n_processes=1, minutes=0.0)
     minutes: in which all is to be done (0: no limit). Returns 1 if one failed, else 0.
     """
     start = time.monotonic()
-    plan = planned(model, name, out, dict(options), resume, n_processes, minutes)
+    plan = planned(model, out, dict(options), resume, n_processes, minutes)
     written = start - EVERY  # the first page has the first answer
     experiments = [*registry.EXPERIMENTS.values()]
     given = name, dict(options), out, resume, n_processes, plan
@@ -67,13 +65,11 @@ def make(model, name, out, options=(), resume=False, n_processes=1, minutes=0.0)
     return 1 if failed else 0
 
 
-def planned(model, name, out, options, resume, n_processes, minutes):
-    """The Plan of a report, said in a line; None without a limit, or for a bundled model.
+def planned(model, out, options, resume, n_processes, minutes):
+    """The Plan of a report, said in a line; None without a limit.
 
     Of a report that goes on it is the plan that it began with.
     """
-    if name in weights.bundled():
-        return None
     plan = budget.of_model(model, minutes, n_processes, options)
     if plan is None:
         return None

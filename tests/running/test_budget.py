@@ -9,6 +9,7 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.commands import report as report_command
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import report
 from minitx.analysis.running import budget
@@ -187,10 +188,22 @@ def test_a_report_that_goes_on_keeps_its_plan(slow, monkeypatch, capsys):
     assert "leaves out nothing" in capsys.readouterr().out
 
 
-def test_a_bundled_model_and_no_limit_are_as_they_were(slow, capsys):
-    for text in (slow("tiny-roberta"), slow(minutes=0.0)):
-        assert "--minutes" not in text
+def test_no_limit_is_as_it_was(slow, capsys):
+    assert "--minutes" not in slow(minutes=0.0)
     assert "leaves out" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "given, name, minutes",
+    [
+        (None, "my-model", budget.USUAL),
+        (None, "tiny-roberta", 0.0),
+        ("0.5", "tiny-roberta", 0.5),
+        ("0", "my-model", 0.0),
+    ],
+)
+def test_a_bundled_model_has_a_limit_where_minutes_are_named(given, name, minutes):
+    assert report_command._minutes(given, name) == minutes
 
 
 @pytest.mark.parametrize("given", ["-1", "nan", "soon"])
