@@ -26,6 +26,7 @@ import numpy as np
 from constructed import ALL, FAST
 
 import minitx
+from minitx import analysis
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
@@ -159,7 +160,7 @@ def weakened(name, share):
     for bundle, seed in itertools.product(LEARNED[name], seeds):
         model = with_noise(minitx.load(bundle), share, seed)
         drawn = {"seed": seed} if "seed" in registry.get(name).option_names else {}
-        yield answer(name, model, **drawn)
+        yield analysis.run(name, model, **drawn).answer.verdict  # on its own text
 
 
 def with_noise(model, share, seed):
