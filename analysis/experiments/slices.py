@@ -7,6 +7,7 @@ dimensions, as many as a head has: if heads read slices, only one head changes. 
 tokens, L layers, H heads.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -56,12 +57,14 @@ def slices(
         raise NotApplicable("slices needs two heads or more, and this model has one")
     document_set = corpus.documents(model, text, documents, tokens)
     order = np.random.default_rng(seed).permutation(cfg.d_model)
-    others = [reordered(model, order), reordered(model, order, only=WRITES)]
+    orders = None, WRITES
 
     def measure(i, document):
         rng = np.random.default_rng((seed, i))
         layers = _attend(model, document)
-        largest = [_largest_change(x, document, layers) for x in others]
+        largest = [
+            _largest_change(reordered(model, order, only), document, layers) for only in orders
+        ]
         moved = _without_slices(model, document, layers, rng)
         return {"reordered": np.array(largest), "moved": moved}
 
@@ -89,8 +92,23 @@ def reordered(model, order, only=None):
                 arrays[name] = np.take(x, order, axis)
         return arrays
 
-    layers = tuple(Layer(**follow(layer)) for layer in model.layers)
+    layers = Made(model.layers, lambda layer: Layer(**follow(layer)))
     return replace(model, weights=Weights(**follow(model.weights)), layers=layers)
+
+
+class Made(Sequence):
+    """Layers that are made when they are read, one at a time: no second model is held."""
+
+    def __init__(self, layers, make):
+        self.layers, self.make = layers, make
+
+    def __len__(self):
+        return len(self.layers)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Made(self.layers[index], self.make)
+        return self.make(self.layers[index])
 
 
 def _axis_of(name, model):
