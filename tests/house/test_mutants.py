@@ -84,3 +84,17 @@ def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
     with pytest.raises(RuntimeError, match="(?s)hung or did not run.*SyntaxError"):
         mutants.outcome(tmp_path, ONE_IS_TWO._replace(new="return"))
     assert (tmp_path / "one.py").read_text() == "ONE = 1  # one\n"
+
+
+def test_tests_in_the_words_of_a_break_are_tried_first(tmp_path):
+    small_project(
+        tmp_path, "def test_one_is_never_two():\n    pass\n\ndef test_four():\n    pass\n"
+    )
+    first = mutants.likely_tests(tmp_path, ONE_IS_TWO.what, [])
+    assert first == ["tests/test_one.py::test_one_is_never_two"]
+
+
+def test_a_break_that_interrupts_the_tests_is_noticed(tmp_path):
+    test = "def test_one():\n    if ONE == 2:\n        raise KeyboardInterrupt\n"
+    small_project(tmp_path, test)
+    assert mutants.outcome(tmp_path, ONE_IS_TWO) == "test_one.py:4"

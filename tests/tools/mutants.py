@@ -9,12 +9,12 @@ the commit before tries a fixed sample. --part 2/5: every fifth, from the second
 that changes nothing, which takes as long as all tests. --seconds: what is not decided then is said.
 
 Order: the command line, how breaks are selected (breaks.py reads and makes them), how a break is
-made in the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, up to
-the first failure. Among the breaks is one that changes nothing, and must pass: the copy's file has
-lost its layout and its comments, which no test may notice. Exit code 1 if a listed break was not
-noticed. Of generated ones some change nothing that counts: those that the likeliest tests pass are
-named for a reader to judge. A listed break whose old code does not occur exactly once is an error,
-so the list cannot rot.
+made in the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, by
+words and then by files, up to the first failure. Among the breaks is one that changes nothing, and
+must pass: the copy's file has lost its layout and its comments, which no test may notice. Exit code
+1 if a listed break was not noticed. Of generated ones some change nothing that counts: those that
+the likeliest tests pass are named for a reader to judge. A listed break whose old code does not
+occur exactly once is an error, so the list cannot rot.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import zip_longest
@@ -44,6 +45,7 @@ SAMPLE = 12  # breaks that a clone without history tries
 COPIES = 2  # of the project, in which breaks are tried side by side
 NOT_COPIED = (".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", ".*_cache", "_build")
 HOUSE = "house"  # tests of how the code looks, and of this list: neither can stand a broken file
+TESTS = 12  # that are tried first: those that say nearly what a break says
 LIKELY = 12  # test files that are tried before all others
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # seconds for test files, which take seven minutes together; a single test has fewer, see setup.cfg
@@ -328,6 +330,8 @@ def outcome(tree, entry, end=inf):
         lists = stages(tree, entry.file, holder(sound, entry))
         if isinstance(entry, Generated):
             lists = [lists[0][:NEAREST]]
+        elif entry.what != NOTHING:
+            lists = [likely_tests(tree, entry.what, lists[0]), *lists]
         for tests in lists:
             if failure := first_failure(tree, tests, end):
                 return failure
@@ -351,6 +355,41 @@ def stages(tree, file, function=""):
             order.append((not mirrors(path, file), -reasons, path.relative_to(tree).as_posix()))
     tests = [name for *_, name in sorted(order)]
     return [tests for tests in (tests[:LIKELY], tests[LIKELY:]) if tests]
+
+
+def likely_tests(tree, what, files):
+    """The tests whose names and docstrings share most words with a break's, rare words most.
+
+    Both tell of the same fault. Those of likely files count twice.
+    """
+    sentences = sentences_of(tree)
+    uses = Counter(word for words in sentences.values() for word in words)
+    scores = {}
+    for test, words in sentences.items():
+        score = sum(uses[word] ** -0.5 for word in words & plain_words(what))
+        scores[test] = score * (1 + (test.partition("::")[0] in files))
+    best = sorted(scores, key=scores.get, reverse=True)[:TESTS]
+    return [test for test in best if scores[test]]
+
+
+@cache
+def sentences_of(tree):
+    """{test function: words of its name and docstring}."""
+    sentences = {}
+    for path in sorted((tree / "tests").rglob("test_*.py")):
+        tests = (
+            [] if path.parent.name == HOUSE else ast.parse(path.read_text(encoding="utf-8")).body
+        )
+        for node in tests:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                name = f"{path.relative_to(tree).as_posix()}::{node.name}"
+                sentences[name] = plain_words(f"{node.name} {ast.get_docstring(node)}")
+    return sentences
+
+
+def plain_words(text):
+    """The words of a sentence, or of a name, of three letters or more."""
+    return {*re.findall("[a-z]{3,}", text.lower())} - {"test"}
 
 
 def room(file):
@@ -424,6 +463,8 @@ def first_failure(tree, tests, end=inf):
     failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w./:-]+)", output, re.M)
     if process.returncode == 1 and failed:
         return failed[1]
+    if interrupted := re.search(r"^\S*/tests/(\S+): KeyboardInterrupt$", output, re.M):
+        return interrupted[1]
     lines = errors.splitlines()
     ours = [line for line in lines if "/_pytest/" not in line and "/pluggy/" not in line]
     message = ["the tests hung or did not run:", output[-2000:], *ours[-50:]]
