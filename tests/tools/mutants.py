@@ -351,7 +351,8 @@ def stages(tree, file, function=""):
             text = path.read_text(encoding="utf-8")
             imports = bool(module_names(file) & imported(text))
             words = [function in words_of(text), Path(file).stem in words_of(text)]
-            reasons = 2 * imports + 2 * words[0] + words[1] + (path.parent.name == room(file))
+            near = (path.parent.name == room(file)) + 3 * (Path(file).stem in path.stem.split("_"))
+            reasons = 2 * imports + 2 * words[0] + words[1] + near
             order.append((not mirrors(path, file), -reasons, path.relative_to(tree).as_posix()))
     tests = [name for *_, name in sorted(order)]
     return [tests for tests in (tests[:LIKELY], tests[LIKELY:]) if tests]
@@ -393,11 +394,11 @@ def plain_words(text):
 
 
 def room(file):
-    """The folder of tests that mirrors the one of a file of the code."""
+    """The folder of tests that mirrors the one of a file of the code, or else `tests` itself."""
     match Path(file).parts[:-1]:
         case ["minitx", *_]:
             return "core"
-        case ["analysis", folder, *_] | [folder, *_] if folder != "analysis":
+        case ["analysis", folder, *_] | [folder, *_] if (ROOT / "tests" / folder).is_dir():
             return folder
     return "tests"
 
