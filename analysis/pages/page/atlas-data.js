@@ -84,11 +84,20 @@ function firstKeys(space) {
 
 // arrays
 
-function bytesOf(base64) {
-  const text = atob(base64),
-    bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+const digits =
+  "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;/=>?@^_`{|}~";
+const worth = Object.fromEntries([...digits].map((digit, value) => [digit, value]));
+
+function bytesOf(text) {
+  // base 85: five digits are four bytes, the first of them the highest; a last group may be shorter
+  const n = Math.floor((text.length * 4) / 5),
+    bytes = new DataView(new ArrayBuffer(n + 4));
+  for (let i = 0; i < text.length; i += 5) {
+    let number = 0;
+    for (let j = i; j < i + 5; j++) number = 85 * number + (worth[text[j]] ?? 84);
+    bytes.setUint32((i / 5) * 4, number);
+  }
+  return new Uint8Array(bytes.buffer, 0, n);
 }
 
 async function inflated(bytes) {
