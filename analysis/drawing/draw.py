@@ -273,6 +273,15 @@ def titled(picture, title, above=24):
     return start + strip + metadata + content
 
 
+def plain_log(axis):
+    """Name 1, 2 and 5 times each power of ten on a logarithmic axis, as numbers are written."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def translate(picture):
     """Put the texts of a figure into the current language, with `signs`; tokens of a text stay."""
     from matplotlib.axis import Axis

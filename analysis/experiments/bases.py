@@ -21,7 +21,12 @@ from ..running.stream import UNSAVED
 from ..texts import corpus
 
 BASES = "raw", "svd", "pca"  # and random rotations
-NAMES = {"raw": "raw: X W_Q", "svd": "SVD: X U_Q", "pca": "principal axes", "random": "random"}
+NAMES = {
+    "raw": "raw basis",
+    "svd": "basis of the SVD",
+    "pca": "principal axes",
+    "random": "random rotation",
+}
 COLORS = {"raw": draw.BLUE, "svd": draw.VERMILION, "pca": draw.GREEN, "random": draw.GREY}
 CARRIES = 0.05  # position's share of a head's variance from which it counts as carrying positions
 BEYOND = 0.95  # of the random rotations, that a basis has to surpass

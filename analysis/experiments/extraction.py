@@ -296,7 +296,8 @@ def _draw_maps(figure, r, suffix=""):
         title = f"{name.upper()}, all layers: correlation with the table\n{first:.2f} in the first"
         axes.set_title(CURVES[name][0] if suffix else f"{title}, {last:.2f} in the last")
     grid[0].set_ylabel("null: layer,\nno positions" if suffix else "layer")
-    figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
+    bar = figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
+    draw.plain_log(bar.ax.yaxis)
 
 
 def _height_of_maps(r):

@@ -417,7 +417,7 @@ def _draw_cloud(axes, r, i, stage):
     seen, product, distance = r["seen"], r["product"][i][stage], r["distances"][i][stage]
     weight = r["pattern"][i][seen]
     order = weight.argsort(kind="stable")
-    style = {"cmap": "Blues", "vmin": -0.3, "vmax": 1, "s": 9, "linewidths": 0}
+    style = {"cmap": "Blues", "vmin": -1.6, "vmax": 1, "s": 9, "linewidths": 0}
     style["rasterized"] = len(order) > AS_POINTS
     axes.scatter(product[seen][order], distance[seen][order], c=weight[order] ** 0.5, **style)
     marked = r["pairs"][seen[tuple(r["pairs"].T)]]

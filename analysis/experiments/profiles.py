@@ -316,13 +316,13 @@ def _colors(r):
     of_scores = r["clustered"] == "scores"
     centres = r["centres"]
     sides = maths.sides_of_scores(centres) if of_scores else maths.sides(centres, int(r["T"]))
-    for side, colormap, dark in (
-        ("left", "Blues", 0.9),
-        ("even", "Greys", 0.6),
-        ("right", "Oranges", 0.85),
+    for side, colormap, *ends in (
+        ("left", "Blues", 0.95, 0.62),
+        ("even", "Greys", 0.6, 0.8),
+        ("right", "Oranges", 0.95, 0.7),
     ):
         members = sides[side]
-        depths = np.linspace(dark, 0.35, len(members))
+        depths = np.linspace(*ends, len(members))
         colors |= {i: colormaps[colormap](depth) for i, depth in zip(members, depths)}
     return [colors[i] for i in range(len(centres))]
 

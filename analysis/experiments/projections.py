@@ -200,7 +200,8 @@ def _draw_ways(axes, r):
         color = COLORS.get(str(name), draw.ORANGE)
         ends = whiskers(rise, low, high)[:, None]
         axes.barh(place, rise, 0.7, color=color, xerr=ends, capsize=3)
-        axes.text(np.fmax(high, 0), place, f"  {rise:+z.2f}", va="center")
+        end = np.fmax(high, 0), place
+        axes.annotate(f"{rise:+z.2f}", end, (6, 0), textcoords="offset points", va="center")
     axes.axvline(0, color="black", linewidth=0.7)
     axes.set_yticks(y, [draw.wrapped(str(name), 16) for name in r["ways"]])
     axes.invert_yaxis()

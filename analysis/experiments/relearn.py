@@ -181,7 +181,7 @@ def _draw_pair(figure, r, pair):
 def _draw_head(left, right, r, pair):
     """Bars of one head in plain documents, lines with each table in spread ones."""
     left.bar(profiles.offsets(REACH), r["plain"][pair], color=draw.GREY)
-    left.set(ylabel=heads.name(*pair), ylim=(0, 1))
+    left.set(ylabel=f"{heads.name(*pair)}, attention", ylim=(0, 1))
     offsets = profiles.offsets(r["learned"].shape[-1] // 2)
     for name, style in STYLES.items():
         right.plot(offsets, r[name][pair], markersize=3, **style)

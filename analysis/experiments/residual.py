@@ -252,8 +252,17 @@ def _draw_scales(axes, r):
     """S, the factors by which the norms have multiplied each token."""
     for point, label, color in _lines(r):
         axes.plot(r["scale_first"][point], color=color, linewidth=0.8, label=label)
+    S = r["scale_first"][r["read"]]
+    low = 0.7 * np.quantile(S, 0.02)
+    title = "S, in the first document"
+    if S.min() < low:
+        lowest = S.min(axis=0).argmin()
+        axes.plot(lowest, low, "kv", markersize=6, clip_on=False, zorder=5)
+        title += f"\n▼ cut off: down to {S.min():.2g} at {lowest}"
     axes.set(yscale="log", xlim=(0, int(r["T"]) - 1), xlabel="position (tokens)")
-    axes.set(ylabel="product of 1/σ over the norms passed", title="S, in the first document")
+    axes.set(ylabel="product of 1/σ over the norms passed", title=title)
+    axes.set_ylim(low, 1.1 * S.max())
+    draw.plain_log(axes.yaxis)
 
 
 def _draw_jagged(axes, r):

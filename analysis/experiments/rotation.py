@@ -601,7 +601,7 @@ def _draw_gauge(axes, r, i):
         f"random bases agree (gauge): {everywhere:z.2f} ({r['gauge_random']:z.2f}),\n"
         f"at the table's peaks {at_peaks:z.2f} ({r['gauge_peaks_random']:z.2f})"
     )
-    axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05))
+    axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05), ylabel="share")
 
 
 def _draw_offsets(axes, r, i):
@@ -614,7 +614,7 @@ def _draw_offsets(axes, r, i):
     axes.plot(offsets, expected, label="angles of other frequencies", **dashed)
     axes.plot(offsets, fit, color=draw.PURPLE, label="matched filter")
     low, high = min(0, fit.min()), max(share.max(), expected.max(), fit.max(), 1e-6)
-    axes.set(ylim=(1.15 * low, 1.1 * high))
+    axes.set(ylim=(1.15 * low, 1.1 * high), ylabel="share")
     triangle = {"color": draw.VERMILION, "markersize": 8, "clip_on": False}
     axes.plot(r["attention_offset"][i], 1.15 * low, "^", label="attention", **triangle)
     verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"

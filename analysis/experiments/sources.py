@@ -16,7 +16,7 @@ n heads drawn, W bands of periods.
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import Part, Rows, When, draw, figures, line_sample
+from ..drawing import Part, Rows, When, bar_sample, draw, figures, line_sample
 from ..machine.language import filled, label, translated
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
@@ -51,6 +51,7 @@ GROUPS = {  # terms together, whichever of the two is the query's: name -> colou
     "layers × layers": draw.PURPLE,
     "type, bias": draw.GREY,
 }
+LEGEND = {"loc": "outside upper left", "ncols": 4}
 
 
 def sources(
@@ -434,7 +435,7 @@ def _draw_scores(figure, r):
     samples = [line_sample("the whole score", color="black", linewidth=3)]
     samples += [line_sample(name, color=color) for name, color in GROUPS.items()]
     samples += [line_sample("nearly nothing", color=draw.GREY)]
-    figure.legend(handles=samples, loc="outside upper left", ncols=4)
+    figure.legend(handles=samples, **LEGEND)
 
 
 def _draw_curves(axes, r, i):
@@ -464,6 +465,8 @@ def _draw_shares(figure, r):
     grid = figure.subplots(1, len(widths), width_ratios=[*widths.values()])
     for panel, axes in zip(widths, grid):
         panel(axes, r)
+    samples = [bar_sample(name, color=color) for name, color in GROUPS.items()]
+    figure.legend(handles=samples, **LEGEND)
 
 
 def _draw_parts(axes, r):
@@ -613,7 +616,7 @@ register(
         ),
     ],
     draw=figures(
-        Part(_draw_shares, height=4.6),
+        Part(_draw_shares, height=5.2),
         Part(_draw_scores, height=4),
     ),
     shares_passes=True,

@@ -4,7 +4,9 @@ import gc
 
 import numpy as np
 import pytest
+from contrasts import from_grounds
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.patches import Circle
 from matplotlib.text import Annotation, Text
@@ -12,7 +14,7 @@ from matplotlib.text import Annotation, Text
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
-from minitx.analysis.drawing import curves, draw
+from minitx.analysis.drawing import Bar, bars, curves, draw
 from minitx.analysis.experiments import profiles
 from minitx.analysis.maths import spectra
 from minitx.analysis.measures import inputs, perplexities
@@ -99,6 +101,56 @@ def test_clusters_share_a_scale_or_say_how_much_they_are_enlarged(looked, drawn_
     assert len({*named}) > 1  # the even ones
     for c, axes in enumerate(panels):
         assert profiles._curves(looked, c).max() <= axes.get_ylim()[1]
+
+
+def test_clusters_have_colours_that_stand_out(looked):
+    """The lighter of two was 1.7 : 1 on paper."""
+    for k in (2, 6, 9):
+        centres = np.repeat(looked["centres"], 2, axis=0)[:k]
+        colors = profiles._colors(looked | {"centres": centres})
+        assert min(min(from_grounds(color[:3])) for color in colors) >= 3
+
+
+# bars
+
+
+def test_dashes_far_beyond_all_bars_are_cut_off_and_told():
+    """One null of 7 beside bars of 0.7 made lines of all bars."""
+    r = {"x": np.array([0.7, -0.3]), "y": np.array([[-7.0, 7.0], [-0.9, 0.9]])}
+    for null, is_cut in (r["y"], True), (r["y"] / 10, False):
+        axes = draw.figure(4, 3).subplots()
+        bars(Bar("x", "part", null="y"), null="null")(axes, r | {"y": null})
+        texts = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert ("null beyond the axis: up to 7.0" in texts) == is_cut
+        low, high = axes.get_ylim()
+        assert 0.7 < high < 3 * 0.7 + 1e-9 and -high - 1e-9 < low < -0.3
+
+
+# sources, residual
+
+
+def test_every_colour_of_what_peaks_are_made_of_is_explained(deep):
+    r = run("sources", deep, documents=2)
+    with draw.style():
+        first = registry.get("sources").figures(r)[0]
+    explained = {
+        to_hex(handle.get_facecolor())
+        for legend in first.legends
+        for handle in legend.legend_handles
+    }
+    assert {to_hex(bar.get_facecolor()) for bar in first.axes[0].patches} <= explained
+
+
+def test_one_token_does_not_flatten_the_factors_of_the_norms(deep):
+    """That of <s> is a thousandth of all others, and half of the panel was empty."""
+    r = run("residual", deep, documents=2)
+    S = r["scale_first"][r["read"]]
+    assert S.min() < 0.01 * np.median(S)
+    with draw.style():
+        axes = registry.get("residual").figures(r)[1].axes[1]
+    low, high = axes.get_ylim()
+    assert low > 0.5 * S[:, 1:-1].min() and high > S.max()
+    assert f"down to {S.min():.2g} at {S.min(axis=0).argmin()}" in axes.get_title(loc="left")
 
 
 # queries and keys
