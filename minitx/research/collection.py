@@ -3,13 +3,15 @@
 FOLDER/resid_post.2.npy     [N D]: a row for each token of all documents, one after another
 FOLDER/tokens.npy           [N]: their ids
 FOLDER/documents.npy        [N]: the number of each token's document
-FOLDER/collection.json      what they are of, and how many rows are whole
+FOLDER/collection.json      what they are of, how many rows are whole, and a crc32 of each file
 
 The record says how many rows there are, not the header of a file: those behind are half written.
 """
 
 import io
+import json
 import re
+import zlib
 from os import PathLike
 from pathlib import Path
 
@@ -32,12 +34,13 @@ class Collection(show.Shown):
     was written when the collection was opened.
     """
 
-    def __init__(self, folder: str | PathLike[str]):
+    def __init__(self, folder: str | PathLike[str], *, check: bool = True):
         self.folder = Path(folder)
         if not (self.folder / RECORD).is_file():
             text = f"{self.folder} is no collection: it has no {RECORD}"
             raise FileNotFoundError(f"{text}; expected a folder that minitx.collect wrote")
         self.record = read_record(self.folder)
+        self._unchecked = {*self.record["crc32"]} if check else set()
 
     @property
     def keys(self) -> list[str]:
@@ -66,12 +69,10 @@ class Collection(show.Shown):
         return self.record["tokens"]
 
     def _mapped(self, name):
-        dtype, width = self.record["arrays"][name]
-        shape = shape_of(len(self), width)
-        if not len(self):
-            return np.zeros(shape, dtype)
-        path = self.folder / f"{name}.npy"
-        return np.memmap(path, dtype, "r", len(header(dtype, shape)), shape)
+        if name in self._unchecked:
+            checked(self.folder, self.record, name)
+            self._unchecked.remove(name)
+        return map_rows(self.folder, self.record, name)
 
     def _summary(self):
         size = len(self) * sum(row_bytes(*kind) for kind in self.record["arrays"].values())
@@ -82,11 +83,12 @@ class Collection(show.Shown):
         return show.Summary(title, [*state, ", ".join(self.keys)], ("point", "shape"), rows)
 
 
-def open_collection(folder: str | PathLike[str]) -> Collection:
+def open_collection(folder: str | PathLike[str], *, check: bool = True) -> Collection:
     """The activations that `collect` wrote to a folder, mapped into memory.
 
-    Raises FileNotFoundError for a folder without them, ValueError for a damaged record, or one that
-    its files contradict. The numbers have no checksum: bytes that changed on the disk go unnoticed.
+    check: the first time that a point is asked for, compare its numbers with their checksum, which
+    reads all of them once. Raises FileNotFoundError for a folder without a collection, ValueError
+    for a damaged record, or one that its files contradict; asking for a damaged point raises it.
 
     >>> import minitx, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +97,34 @@ def open_collection(folder: str | PathLike[str]) -> Collection:
     ...     collection["z", 3].shape, collection.documents.tolist()
     ((6, 128), [0, 0, 0, 1, 1, 1])
     """
-    return Collection(folder)
+    return Collection(folder, check=check)
+
+
+def map_rows(folder, record, name):
+    """The rows of a file that the record counts, mapped into memory."""
+    dtype, width = record["arrays"][name]
+    shape = shape_of(record["tokens"], width)
+    if not record["tokens"]:
+        return np.zeros(shape, dtype)
+    return np.memmap(folder / f"{name}.npy", dtype, "r", len(header(dtype, shape)), shape)
+
+
+def checked(folder, record, name):
+    """The crc32 of a file. Raises ValueError where the record says another; an older one has none.
+
+    It begins with the file's name and what the record says of all, so that both are held to it.
+    """
+    crc32 = zlib.crc32(map_rows(folder, record, name), crc32_before(record, name))
+    if record["crc32"].get(name, crc32) != crc32:
+        text = f"{folder / name}.npy or {RECORD} is damaged: crc32 is {crc32}"
+        raise ValueError(f"{text}; expected {record['crc32'][name]}. Collect into a new folder")
+    return crc32
+
+
+def crc32_before(record, name):
+    """The crc32 of a file without rows."""
+    about = [name, record["model"], record["layers"], record["arrays"]]
+    return zlib.crc32(json.dumps(about).encode())
 
 
 def header(dtype, shape):
@@ -131,6 +160,7 @@ RIGHT = {  # what a record has, and whether it is of the right kind
     "tokens": lambda x: type(x) is int and x >= 0,
     "sha256": lambda x: isinstance(x, str),
     "whole": lambda x: isinstance(x, bool),
+    "crc32": lambda x: isinstance(x, dict) and all(type(y) is int for y in x.values()),
 }
 
 
@@ -138,9 +168,12 @@ def read_record(folder):
     """The record in a folder. Raises ValueError where it, or a file that it names, is damaged."""
     path = folder / RECORD
     record = read_json(path)
+    record.setdefault("crc32", {})  # an older one has none
     for name, is_right in RIGHT.items():
         if not is_right(record.get(name)):
             raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+    if record["crc32"] and record["crc32"].keys() != record["arrays"].keys():
+        raise ValueError(f"{path} is damaged: 'crc32' is of other files than 'arrays'")
     n = record["tokens"]
     arrays = record["arrays"] if n or record["whole"] else {}
     for name, kind in arrays.items():

@@ -9,6 +9,7 @@ Order: `collect`, the folder, what is written.
 import contextlib
 import hashlib
 import os
+import zlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,17 @@ from ..finite import named_arrays
 from ..points import Key, expand, points, text_of
 from ..text import told_once
 from ..training.saved import as_json, digest_of, write
-from .collection import FORMAT, RECORD, Collection, header, read_record, row_bytes, shape_of
+from .collection import (
+    FORMAT,
+    RECORD,
+    Collection,
+    checked,
+    crc32_before,
+    header,
+    read_record,
+    row_bytes,
+    shape_of,
+)
 from .passes import encode, point_of, reader, vectors
 
 SHARD = 1 << 26  # bytes that are held in memory before they are written
@@ -138,7 +149,8 @@ class Writer:
         if (folder / RECORD).is_file():
             before = read_record(folder)
             check_same(folder, before, self.record)
-            self.record = before
+            crc32 = {name: checked(folder, before, name) for name in before["arrays"]}
+            self.record = before | {"crc32": crc32}
         else:
             write(folder / RECORD, as_json(self.record))
 
@@ -163,7 +175,7 @@ class Writer:
         rows["tokens"] = batch.tokens[0].astype(np.int32)
         rows["documents"] = np.full(len(rows["tokens"]), self.n - 1, np.int32)
         for name, x in rows.items():
-            self.pending[name].append(x)
+            self.pending[name].append(np.ascontiguousarray(x))
             self.held += x.nbytes
         if self.held >= SHARD:
             self.write_shard()
@@ -181,10 +193,13 @@ class Writer:
         """Append the pending rows, then replace the record."""
         before = self.record["tokens"]
         n = before + sum(map(len, self.pending["tokens"]))
+        crc32 = self.record["crc32"]
         for name, (dtype, width) in self.record["arrays"].items():
             first = header(dtype, shape_of(n, width))
             begin = len(first) + before * row_bytes(dtype, width)
             append(self.folder / f"{name}.npy", first, begin, self.pending[name])
+            for x in self.pending[name]:
+                crc32[name] = zlib.crc32(x, crc32[name])
             self.pending[name] = []
         self.held = 0
         state = {"documents": self.n, "tokens": n, "whole": whole}
@@ -199,7 +214,7 @@ def append(path, first, begin, pieces):
         file.truncate(begin)
         file.seek(begin)
         for x in pieces:
-            file.write(np.ascontiguousarray(x))
+            file.write(x)
         file.flush()
         os.fsync(file.fileno())  # before the record says that they are there
 
@@ -211,7 +226,8 @@ def new_record(model, keys):
     arrays |= {"tokens": ["<i4", 0], "documents": ["<i4", 0]}
     record = {"format": FORMAT, "model": model_digest(model), "layers": model.config.n_layers}
     record |= {"arrays": arrays, "documents": 0, "tokens": 0}
-    return record | {"sha256": hashlib.sha256().hexdigest(), "whole": False}
+    record |= {"sha256": hashlib.sha256().hexdigest(), "whole": False}
+    return record | {"crc32": {name: crc32_before(record, name) for name in arrays}}
 
 
 def model_digest(model):

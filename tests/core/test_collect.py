@@ -238,6 +238,60 @@ def test_fewer_rows_than_a_whole_collection_has_and_another_file_are_refused(beg
         minitx.open_collection(folder)
 
 
+def a_bit_flips(folder, record):
+    path = folder / "z.1.npy"
+    x = bytearray(path.read_bytes())
+    x[200] ^= 1
+    path.write_bytes(x)
+
+
+def files_change_places(folder, record):
+    (folder / "resid_post.0.npy").rename(folder / "x")
+    (folder / "resid_post.1.npy").rename(folder / "resid_post.0.npy")
+    (folder / "x").rename(folder / "resid_post.1.npy")
+
+
+def layers_are_fewer(folder, record):  # resid_post.-1 would be another layer's
+    record["layers"] -= 1
+
+
+def an_entry_is_lost(folder, record):
+    del record["arrays"]["z.1"], record["crc32"]["z.1"]
+
+
+DAMAGES = a_bit_flips, files_change_places, layers_are_fewer, an_entry_is_lost
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_numbers_that_are_not_those_written_are_refused(begun, damage):
+    """When a point is asked for, but not if `check` is false; and before a call is continued."""
+    model, rows, folder = begun
+    record = json.loads((folder / "collection.json").read_text())
+    damage(folder, record)
+    (folder / "collection.json").write_text(json.dumps(record))
+    collection = minitx.open_collection(folder)
+    with pytest.raises(ValueError, match=r"\.npy or collection.json is damaged: crc32 is \d+; exp"):
+        [collection[key] for key in collection.keys]
+    unchecked = minitx.open_collection(folder, check=False)
+    assert [len(unchecked[key]) for key in unchecked.keys]
+    with pytest.raises(ValueError, match="is damaged|begun with keep"):
+        minitx.collect(model, rows, KEEP, folder)
+
+
+def test_a_collection_of_before_checksums_is_read_and_gets_them(begun, tmp_path):
+    model, rows, folder = begun
+    record = json.loads((folder / "collection.json").read_text())
+    crc32 = record.pop("crc32")
+    (folder / "collection.json").write_text(json.dumps(record | {"crc32": {"z.1": 1}}))
+    with pytest.raises(ValueError, match="'crc32' is of other files than 'arrays'"):
+        minitx.open_collection(folder)
+    (folder / "collection.json").write_text(json.dumps(record))
+    assert len(minitx.open_collection(folder)["z", 1]) and crc32
+    minitx.collect(model, rows, KEEP, folder)
+    minitx.collect(model, rows, KEEP, tmp_path / "whole")
+    assert content(folder) == content(tmp_path / "whole")
+
+
 def test_two_at_once_are_refused(tmp_path):
     model = tiny.load("gpt2-causal")
 
