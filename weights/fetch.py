@@ -24,6 +24,7 @@ from .local import (
     command,
     faults,
     find,
+    git_sha1,
     histories,
     hub_cache,
     hub_ids,
@@ -172,23 +173,27 @@ def _shards(repo, commit, listing):
 def _file(api, repo, commit, listed, recorded):
     """Download one file; return its size and sha256.
 
-    They are compared with the record or, without one, with the hub's listing. A file that differs
-    is downloaded once more; if it differs again it is set aside, and ValueError raised.
+    They are compared with the record or, without one, with the hub's listing, which has git's sha1
+    of a small file. A file that differs is downloaded once more; if it differs again it is set
+    aside, and ValueError raised.
     """
-    in_listing = {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
+    kind, stated = "git's sha1", listed.blob_id
+    if listed.lfs:
+        kind, stated = "sha256", listed.lfs["sha256"]
+    in_listing = {"size": listed.size, kind: stated}
     wanted = recorded or in_listing
     source = record_path(repo) if recorded else "the hub's listing"
     place = {"revision": commit, "cache_dir": hub_cache()}
     for again in (False, True):
-        with _checked_answers(listed.rfilename, repo, commit, in_listing["sha256"], wanted["size"]):
-            path = api.hf_hub_download(repo, listed.rfilename, force_download=again, **place)
-        path = Path(path)
+        with _checked_answers(listed.rfilename, repo, commit, stated, wanted["size"]):
+            path = Path(api.hf_hub_download(repo, listed.rfilename, force_download=again, **place))
         check_place(path, repo, commit)
         measured = measure(path)
+        hashes = measured if listed.lfs else measured | {"git's sha1": git_sha1(path)}
         wrong = [
             f"{key} is {value}, {wanted[key]} in {source}"
-            for key, value in measured.items()
-            if wanted[key] not in (None, value)
+            for key, value in hashes.items()
+            if wanted.get(key) not in (None, value)
         ]
         if not wrong:
             return measured
@@ -205,7 +210,7 @@ def _file(api, repo, commit, listed, recorded):
 
 
 @contextlib.contextmanager
-def _checked_answers(name, repo, commit, sha256=None, size=0):
+def _checked_answers(name, repo, commit, etag=None, size=0):
     """Inside this context the library uses an answer about a file only once it is checked.
 
     Nor does it write more than `size` bytes of the file.
@@ -229,7 +234,7 @@ def _checked_answers(name, repo, commit, sha256=None, size=0):
             check_answer(name, repo, commit, stated)
             raise
         check_answer(name, repo, commit, answer.commit_hash)
-        check_etag(name, repo, answer.etag, sha256)
+        check_etag(name, repo, answer.etag, etag)
         # a mirror's storage servers write the file themselves, where nothing counts their bytes
         return answer if _endpoint() == HUB else replace(answer, xet_file_data=None)
 

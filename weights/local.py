@@ -345,6 +345,13 @@ def measure(path, hashed=True):
     return measured
 
 
+def git_sha1(path):
+    """Git's name of the bytes in a file."""
+    sha1 = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: sha1).hexdigest()
+
+
 def record_path(repo):
     """File of the record of `repo`."""
     return hf_home() / "minitx" / f"{storage_name(repo)}.json"

@@ -33,15 +33,15 @@ def check_answer(name, repo, commit, answered):
         )
 
 
-def check_etag(name, repo, etag, sha256):
-    """Check the ETag of an answer, without quotes; sha256: of a large file, from the listing.
+def check_etag(name, repo, etag, listed):
+    """Check the ETag of an answer, without quotes, against the hash that the listing has, or None.
 
-    Without the sha256, a file of another commit could be named, and replaced.
+    Without that, another file could be named, and replaced.
     """
     if etag is None:  # the library refuses it itself
         return
-    if not ETAG.fullmatch(etag) or sha256 not in (None, etag):
-        of_listing = f", here {sha256}" if sha256 else ""
+    if not ETAG.fullmatch(etag) or listed not in (None, etag):
+        of_listing = f", here {listed}" if listed else ""
         raise ValueError(
             f"{name} of {repo} was not downloaded, the hub cannot be trusted: its ETag is "
             f"{etag!r}; wanted 40 to 64 hex digits{of_listing}"

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from downloads import Machine
-from hub import Hub, sha256
+from hub import Hub, blob_id, sha256
 from pytest import raises
 
 from minitx import weights
@@ -417,6 +417,26 @@ def test_a_hub_does_not_replace_the_files_of_another_commit(machine, hub):
     with raises(ValueError, match=rf"{sha256(right)}'; wanted .* here {sha256(right[::-1])}"):
         machine.fetch(revision="main")
     assert machine.find(verify=True) == old
+
+
+def test_a_small_file_is_held_to_the_listing_too(machine, hub):
+    """Its listing has no sha256, but git's name of its bytes."""
+    right = FILES["vocab.txt"]
+    hub.forged["vocab.txt"] = right[::-1]
+    with raises(ValueError, match=f"git's sha1 is {blob_id(right[::-1])}, {blob_id(right)} in the"):
+        machine.fetch()
+    assert not machine.record.exists()
+    hub.forged.clear()
+    assert content(machine.fetch()) == FILES
+
+
+def test_two_files_under_the_name_of_one_are_refused(machine, hub):
+    """The second would replace the first, which was measured before."""
+    etag = blob_id(FILES["vocab.txt"])
+    hub.headers["config.json"] = [{"ETag": f'"{etag}"'}]
+    wanted = blob_id(FILES["config.json"])
+    with raises(ValueError, match=f"ETag is '{etag}'; wanted 40 to 64 hex digits, here {wanted}"):
+        machine.fetch()
 
 
 def test_a_listing_does_not_choose_an_etag(machine, hub, home):
