@@ -120,14 +120,17 @@ def _left_out(runs):
     """A sentence on the experiments and the documents that were left out."""
     outcomes = [outcome for _, outcome, _ in runs]
     failures = [outcome for outcome in outcomes if isinstance(outcome, single.Failure)]
-    lacking = sum(failure.left_out for failure in failures)
+    late = sum(isinstance(failure, single.NoTime) for failure in failures)
+    lacking = sum(failure.left_out for failure in failures) - late
     counts = [documents_left_out(outcome) for outcome in outcomes if outcome not in failures]
     left = []
     if lacking:
         shown = "{experiments} not applicable to this model"
         left.append(filled(shown, experiments=count(lacking, "experiment")))
-    if len(failures) > lacking:
-        failed = count(len(failures) - lacking, "experiment")
+    if late:
+        left.append(filled("{experiments} for lack of time", experiments=count(late, "experiment")))
+    if len(failures) > lacking + late:
+        failed = count(len(failures) - lacking - late, "experiment")
         left.append(filled("{experiments} that failed", experiments=failed))
     if sum(counts):
         readers = count(sum(n > 0 for n in counts), "experiment")

@@ -203,7 +203,8 @@ def about(model, runs, seconds):
     counting = translated("counted from 0 (L0H0); Yamamoto and Matsuzaki count from 1 (head(1,1))")
     rows.append((translated("layers and heads"), counting))
     took = translated("{experiments} in {seconds:.0f} s")
-    took = took.format(experiments=count(len(runs), "experiment"), seconds=seconds)
+    left_out = sum(getattr(outcome, "left_out", False) for _, outcome, _ in runs)
+    took = took.format(experiments=count(len(runs) - left_out, "experiment"), seconds=seconds)
     rows.append((translated("this page"), took))
     both = {translated("loss of the unchanged model, nats"): UNCHANGED}
     both[translated("rise of the loss with positions at zero, nats")] = AT_ZERO

@@ -1,7 +1,9 @@
 """Small pictures beside the report's first sentences, part of the page, whose colours they take.
 
 How well a position is read, by layer: R² of the linear probe of `minitx run probe` with trained
-weights, random ones, shuffled positions. And the loss without positions (`remove-positions`).
+weights, random ones, shuffled positions. The loss without positions (`remove-positions`). And what
+the stream has of positions, by three measures layer by layer: where these fall, positions were
+written over; where they are high and no head reads them, they arrived for nothing.
 """
 
 from html import escape
@@ -12,6 +14,7 @@ from ..contract import nothing
 from ..drawing.draw import printable
 from ..machine.language import filled, translated
 from ..running import single
+from . import parts
 
 LINES = {  # class: (result, its row)
     "random": ("r2", "random weights, on"),
@@ -34,6 +37,12 @@ TITLE = "How well a linear probe reads a token's position (R²), by layer"
 BARS = {"loss": "trained", "loss_zero": "zero", "loss_null": "random"}  # result: class
 BAR, BETWEEN = 13, 20  # units: how high a bar is, and how far it is to the next
 START, LONGEST = 126, 136  # units: where bars begin, and what the longest has
+IN_STREAM = "Positions in the stream, layer by layer (in parentheses random weights, or tables)"
+STREAM = {  # experiment: what it measures in the stream
+    "probe": "R² of a linear probe",
+    "cca": "correlation with the table's components",
+    "residual": "share that is the table",
+}
 OF_HIDDEN = (
     "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess; line: 95% interval)"
 )
@@ -47,6 +56,7 @@ def figure(runs):
     shown = drawn(curves) if len(curves) == len(LINES) else ""
     r = _result(outcomes, "remove-positions")
     shown += compared(r) if "loss" in r else ""
+    shown += by_layer(outcomes)
     return f'<div class="sketches">{shown}</div>' if shown else ""
 
 
@@ -56,6 +66,35 @@ def _result(outcomes, name):
     if outcome is None or isinstance(outcome, single.Failure) or nothing.KIND in outcome.result:
         return {}
     return outcome.result
+
+
+def by_layer(outcomes):
+    """A table that opens: the measures of STREAM and their nulls, of what each layer reads."""
+    given = {name: _in_stream(name, _result(outcomes, name)) for name in STREAM}
+    n = max((len(own) for own, _ in given.values()), default=0)
+    measured = {name: pair for name, pair in given.items() if n and len(pair[0]) == n}
+    if len(measured) < 2:
+        return ""
+    layers = [filled("layer {n}", n=layer) for layer in range(n - 1)]
+    cells = [
+        [escape(translated(STREAM[name])), *map("{:z.2f} ({:z.2f})".format, *pair)]
+        for name, pair in measured.items()
+    ]
+    table = parts.table(("measure", "input", *layers), cells)
+    return parts.fold(translated(IN_STREAM), table)
+
+
+def _in_stream(name, r):
+    """A measure of STREAM before layer 0 and after each layer, and its null; empty if missing."""
+    if name == "probe" and {"trained", "random"} <= {*rows(r)}:
+        return rows(r)["trained"], rows(r)["random"]
+    if name == "cca" and "mean_random" in r:
+        return r["mean"], r["mean_random"]
+    if name == "residual" and "position" in np.asarray(r.get("parts", ())):
+        place = np.asarray(r["parts"]).tolist().index("position")
+        of_parts = r["shares"], r["shares_null"].mean(axis=0)
+        return [x[r["read"], place] for x in of_parts]
+    return (), ()
 
 
 def drawn(curves):

@@ -7,6 +7,7 @@ each topic the first that holds is told. Order: the sentences, what they name, w
 
 import inspect
 import re
+from collections import Counter
 from html import escape
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from ..running import single
 from . import themes
 from .themes import AWAY, CARRY, ENTER, MOVED, READ
 
+STORY = ENTER, READ, MOVED, CARRY, AWAY
 MINUS = "\N{MINUS SIGN}"
 WAYS = {  # by the names of context_extension.mechanisms
     "learned": "A learned table has a row for each position, which is added to the input.",
@@ -34,7 +36,6 @@ WAYS = {  # by the names of context_extension.mechanisms
 }
 CAUSAL = "It is given none; only the causal mask, which hides later tokens, tells them apart."
 NONE = "It is given none, and sees all tokens: nothing tells their order."
-NO_EFFECT = "No measure of positions that stands here exceeds chance in this report."
 
 
 class Sentence(NamedTuple):
@@ -328,14 +329,27 @@ def lines_of(model, runs):
 
 
 def in_short(lines, runs):
-    """One sentence on what these lines say; "" where there is little to say."""
+    """One sentence on what these lines say, of none what the tests gave; "" for little to say."""
     outcomes = {experiment.name: (experiment, outcome) for experiment, outcome, _ in runs}
     names = [name for *_, name in lines if name in SHORT]
     parts = [tell(SHORT[name], _names(*outcomes[name])) for name in names]
     parts = [part for part in parts if part]
+    if not any(name for *_, name in lines):
+        return counted(outcomes)
     if len(parts) < LEAST:
         return ""
     return filled("In short: {parts}.", parts="; ".join(parts))
+
+
+def counted(outcomes):
+    """How many tests of the themes told here show an effect, none, or are undecided."""
+    themed = [name for theme in STORY for name in themes.THEMES[theme] if name in outcomes]
+    shown = [outcomes[name][1] for name in themed if _judged(outcomes[name][1])]
+    kinds = Counter(outcome.answer.verdict for outcome in shown)
+    numbers = {kind: kinds[kind] for kind in WITHOUT_EFFECT}
+    numbers["effect"] = len(shown) - sum(numbers.values())
+    text = "Tests of positions here: {effect} with an effect, {no} without, {undecided} undecided."
+    return filled(text, **numbers) if shown else ""
 
 
 WITHOUT_EFFECT = {"no": "no effect: {names}", "undecided": "undecided: {names}"}
@@ -413,10 +427,9 @@ def section(lines, link, beside="", leads="", short=""):
         name = next((name for *_, name in own if name), "")
         items += f"<li><b>{_headed(topic, name)}</b> {text}</li>"
     title = translated("What it does with positions")
-    none = "" if any(name for *_, name in lines) else f"<p>{translated(NO_EFFECT)}</p>"
     sentences = f'<div class="beside"><ul class="story">{items}</ul>{beside}</div>'
     first = f'<p class="short">{_bold(escape(short))} {leads}</p>'
-    return f'<section id="story"><h2>{title}</h2>{first}{sentences}{none}</section>'
+    return f'<section id="story"><h2>{title}</h2>{first}{sentences}</section>'
 
 
 def _bold(text):

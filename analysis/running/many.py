@@ -34,7 +34,7 @@ from ..machine.language import filled, translated
 from ..texts import formats
 from . import blas, budget, executor, shipping, single, stream
 from . import together as meeting
-from .single import Failure
+from .single import Failure, NoTime
 
 MOST = 8  # processes
 QUICK, READING, SHARING = range(3)  # ranks of jobs
@@ -97,7 +97,7 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
             _show(waiting, plan, took, start)
     reason = "does not fit into {minutes:g} minutes beside the others"
     for job in late:
-        failure = Failure(filled(reason, minutes=plan.minutes), left_out=True)
+        failure = NoTime(filled(reason, minutes=plan.minutes), left_out=True)
         yield _said(job, Done(failure, 0.0))
 
 

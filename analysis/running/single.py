@@ -136,6 +136,10 @@ class Failure(NamedTuple):
     left_out: bool  # the model lacks what the experiment needs, and nothing is wrong
 
 
+class NoTime(Failure):
+    """Left out by a plan: nothing is wrong with the model either."""
+
+
 def failed(outcomes):
     """How many of {name: Outcome or Failure} went wrong."""
     return sum(isinstance(x, Failure) and not x.left_out for x in outcomes.values())

@@ -190,6 +190,18 @@ def test_one_sentence_says_all_of_it_first(monkeypatch):
     )
 
 
+def test_where_no_sentence_holds_the_tests_are_counted(monkeypatch):
+    """An undecided test is not one without an effect, and what is to come is not told."""
+    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
+    given = {"models": "yes", "lags": "no", "cca": "undecided", "chain": "nothing", "parts": "no"}
+    runs = [(EXPERIMENTS[name], outcome(LAGS, kind), 0.0) for name, kind in given.items()]
+    lines = [(themes.ENTER, "By a table.", "")]
+    assert story.in_short(lines, runs) == (
+        "Tests of positions here: 1 with an effect, 1 without, 1 undecided."
+    )
+    assert story.in_short(lines, []) == ""
+
+
 def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monkeypatch):
     both = {"remove-positions": WITHOUT, "relearn": RELEARN}
     assert lines(monkeypatch, both)["relearn"].startswith("With gaps between words")
@@ -248,7 +260,7 @@ def test_every_model_says_how_positions_enter(name):
     ((topic, text, experiment),) = story.lines_of(model, [])
     assert topic == themes.ENTER and text and experiment == ""
     shown = Page(story.section([(topic, text, experiment)], Linker())).of("story")
-    assert text in shown and story.NO_EFFECT in shown
+    assert text in shown
 
 
 def test_a_model_of_each_mechanism_has_its_sentence():
@@ -341,6 +353,25 @@ def test_the_picture_shows_the_probe_beside_random_weights_and_shuffled_places()
     assert sketch.figure([]) == "" == sketch.figure([(*runs[0][:1], Failure("no", True), 0.0)])
     del given["r2_shuffled"]
     assert sketch.figure([(EXPERIMENTS["probe"], outcome(given), 0.0)]) == ""
+
+
+def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
+    """Where a measure was made at other points of the stream, it is left out."""
+    probe = {"r2": np.array([[0.9, 0.8], [0.3, 0.2]]), "r2_shuffled": np.zeros((2, 2))}
+    probe["conditions"] = np.array(["positions on", "random weights, on"])
+    of_parts = np.array([[0.6, 0.32], [0.9, 0.02]])
+    residual = {"parts": np.array(["word", "position"]), "read": np.arange(2), "shares": of_parts}
+    residual["shares_null"] = np.stack([of_parts, of_parts]) / 2
+    cca = {"mean": np.ones(3), "mean_random": np.ones(3)}
+    given = {"probe": probe, "residual": residual, "cca": cca}
+    runs = {name: (EXPERIMENTS[name], outcome(r), 0.0) for name, r in given.items()}
+    html = sketch.by_layer({name: run[1] for name, run in runs.items() if name != "cca"})
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", html)
+    assert cells[:3] == ["measure", "input", "layer 0"]
+    assert cells[3:6] == [sketch.STREAM["probe"], "0.90 (0.30)", "0.80 (0.20)"]
+    assert cells[6:] == [sketch.STREAM["residual"], "0.32 (0.16)", "0.02 (0.01)"]
+    assert "<details" in sketch.figure([runs["probe"], runs["residual"]])
+    assert "<details" not in sketch.figure([runs["probe"], runs["cca"]])
 
 
 def test_a_picture_shows_the_loss_without_positions_beside_guesses_by_frequency():

@@ -171,6 +171,7 @@ def test_the_page_says_once_what_was_left_out_and_how_to_run_it(slow, capsys, tm
         and "leaves out, unless time is left: good" in first
     )
     assert text.count("minitx report my-model --minutes 0") == 1
+    assert "Left out: 1 experiment for lack of time." in text and "0 experiments in " in text
     entry = json.loads((tmp_path / "report.json").read_text())["experiments"]["good"]
     assert (
         entry["verdict"] == "left out"

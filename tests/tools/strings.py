@@ -93,9 +93,11 @@ TABLES = """
     analysis.pages.published UNJUDGED
     analysis.pages.published VERDICTS
     analysis.pages.section IN_DARK
+    analysis.pages.sketch IN_STREAM
     analysis.pages.sketch NAMES
     analysis.pages.sketch OF_HIDDEN
     analysis.pages.sketch OF_NEXT
+    analysis.pages.sketch STREAM
     analysis.pages.sketch TITLE
     analysis.pages.story WAYS
     analysis.pages.story WITHOUT_EFFECT
