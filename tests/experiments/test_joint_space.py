@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import power
 import pytest
 from analysis_models import gpt2
 from distance import max_error
@@ -503,6 +504,12 @@ def test_what_is_said_follows_from_the_numbers(bert, noted):
                 beyond.append(name)
         assert f": {' and '.join(beyond) or 'neither'} beyond chance;" in text
     assert f"The 12 chosen pairs come closer in {noted['pair_closer']:.0%}" in says
+
+
+def test_keys_that_are_queries_moved_by_one_vector_come_closer():
+    model = power.with_moved_keys(1, np.random.default_rng(0))
+    result = grid(model, documents=8, distance="euclidean")
+    assert result["closer"] == 1 and joint_summary.answer(result).verdict == "yes"
 
 
 def test_closer_in_the_plane_alone_is_no_answer():

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import constructed
+import directed
 import numpy as np
 import pytest
 from distance import max_error
@@ -19,7 +20,6 @@ from minitx.analysis.texts import corpus
 SIZES = position_sizes.SIZES
 RESULTS = Path(__file__).parents[2] / "docs/pages/results.md"
 RUN = {"documents": 6, "tokens": 64}
-WORDS = np.arange(300, 330)  # of texts made here
 
 
 def run(name, model, **options):
@@ -178,23 +178,13 @@ def test_a_trained_model_needs_its_positions_as_large_as_they_are():
 
 @pytest.fixture(scope="module")
 def forgetful():
-    """Layer 0 erases positions; layer 1 has a head to copy the word before, if it had any."""
-    erase = constructed.position_head(0, constructed.ALL)
-    erase |= constructed.move(constructed.POSITIONS, constructed.POSITIONS, -1.0)
-    copy = constructed.position_head(-1, constructed.ALL)
-    copy |= constructed.move(constructed.WORDS, constructed.WORDS, 20.0)
-    model = constructed.build(constructed.wave_table(), {(0, 0): erase, (1, 0): copy})
-    W_U, b_U = 0.08 * model.weights.W_U, np.full(model.config.n_vocab, -20.0)
-    b_U[WORDS] = 0  # it knows which words there are
-    return replace(model, weights=replace_array(model.weights, W_U=W_U, b_U=b_U))
+    return directed.forgetful()
 
 
 @pytest.fixture(scope="module")
 def runs_of_words(tmp_path_factory):
-    """Token ids in which each word stands 16 times: the word before is the best guess."""
-    words = np.random.default_rng(0).choice(WORDS, 80)
     path = tmp_path_factory.mktemp("ids") / "runs.txt"
-    path.write_text(" ".join(str(word) for word in np.repeat(words, 16)))
+    path.write_text(directed.runs())
     return path
 
 

@@ -5,7 +5,8 @@ stand before it in the sample. So its heads look at the token before, and no pos
 `copied` a second layer reads words that such a head has copied; in `near` the same head also reads
 slow waves, a wide bump around its own token. `noise` is a position table that no head reads.
 
-In `written_over` no head looks anywhere; MLPs write what words make over some of the positions.
+In `written_over` no head looks anywhere; MLPs write what words make over some of the positions. In
+`forgetful` layer 0 takes positions away that layer 1 would need.
 """
 
 from dataclasses import replace
@@ -39,6 +40,7 @@ NOISE = 0.3  # amplitude of position noise
 BUMP = 3.0  # of slow waves, beside words
 NEURONS, LOUD = 256, 4.0  # of MLPs that write over positions, and how loud they are
 READ = 50  # documents whose neighbours are known
+IN_RUNS = np.arange(300, 330)  # words of `runs`
 
 
 def by_positions(lags, share, tokens=T, waves_read=ALL, written=False):
@@ -100,6 +102,26 @@ def written_over(stay, size, seed=0, places=T):
     lost = [*COPIES, *POSITIONS[2 * round(stay * len(ALL)) :]]
     layers = tuple(_writing(layer, lost, rng) for layer in model.layers)
     return replace(model, config=replace(model.config, d_mlp=NEURONS), layers=layers)
+
+
+def forgetful(erased=1.0):
+    """Layer 0 takes this share of the positions away; L1H0 copies the word before, if it finds it.
+
+    It guesses the words of `runs` alone.
+    """
+    erase = position_head(0, ALL) | move(POSITIONS, POSITIONS, -erased)
+    copy = position_head(-1, ALL) | move(WORDS, WORDS, 20.0)
+    model = build(wave_table(), {(0, 0): erase, (1, 0): copy})
+    b_U = np.full(model.config.n_vocab, -20.0)
+    b_U[IN_RUNS] = 0
+    arrays = vars(model.weights) | {"W_U": 0.08 * model.weights.W_U, "b_U": b_U}
+    return replace(model, weights=Weights(**arrays))
+
+
+def runs(seed=0):
+    """Token ids in which each word stands 16 times, so that the word before is the best guess."""
+    words = np.random.default_rng(seed).choice(IN_RUNS, 80)
+    return " ".join(map(str, np.repeat(words, 16)))
 
 
 def _writing(layer, columns, rng):

@@ -9,7 +9,8 @@ alone. Null: heads whose direction words alone make, of three kinds (directed.py
 For `patch` and `paths` one, two or four heads copy the word before a hidden one, and as many write
 it: each has all, half or a quarter of the answer. Null: random weights. For `cca` MLPs write over
 none of the position waves, a quarter, three quarters or all.
-For what only a trained model has (LEARNED) a share of every weight of bundled models is noise.
+For what only a trained model has (LEARNED) a share of every weight of bundled models is noise; for
+what none of these has (BUILT) three sizes of it are built in.
 """
 
 import itertools
@@ -30,7 +31,7 @@ from minitx import analysis
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
-from minitx.arrays import Layer
+from minitx.arrays import Layer, Weights
 from minitx.circuits import repeated
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
@@ -38,6 +39,7 @@ TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
 ANSWERS = re.compile(r"(?<=<!-- power of patches -->\n).*?(?=<!-- end -->)", re.DOTALL)
 READABLE = re.compile(r"(?<=<!-- power of cca -->\n).*?(?=<!-- end -->)", re.DOTALL)
 WEAKENED = re.compile(r"(?<=<!-- power with noise -->\n).*?(?=<!-- end -->)", re.DOTALL)
+BUILT_IN = re.compile(r"(?<=<!-- power built in -->\n).*?(?=<!-- end -->)", re.DOTALL)
 VERDICTS = {  # experiment -> its options
     "conditions": {},
     "notch": {"losses": 0},
@@ -76,6 +78,7 @@ LEARNED = dict.fromkeys(
     BUNDLES,
 ) | {"relearn": ("tiny-roberta",), "alignment": ("tiny-bart",)}
 NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
+SIZES = 0.25, 0.5, 1, 0  # of what is built in; the last is none of it
 PATCHES = {"patch": SEEDS, "paths": (0,)}  # seeds of pairs and of random weights
 
 
@@ -178,6 +181,68 @@ def with_noise(model, share, seed):
     return replace(model, weights=mixed(model.weights, noise.weights), layers=layers)
 
 
+def with_grown_norms(size, rng):
+    """tiny-gpt2 with random rows of positions, the last 1 + 3 size times as long as the first."""
+    model = minitx.load("tiny-gpt2")
+    n, width = model.weights.W_pos.shape
+    lengths = np.linspace(1, 1 + 3 * size, n) * np.linalg.norm(model.weights.W_E, axis=1).mean()
+    rows = rng.standard_normal((n, width))
+    rows *= lengths[:, None] / np.linalg.norm(rows, axis=1)[:, None]
+    return replace(model, weights=Weights(**vars(model.weights) | {"W_pos": rows}))
+
+
+def with_moved_keys(size, rng):
+    """Random weights whose keys are their queries, all moved by a vector `size` times as long."""
+    model = document_features.untrained(minitx.load("tiny-roberta"), rng)
+
+    def moved(layer):
+        W, b = layer.W_Q, rng.standard_normal(layer.b_K.shape)
+        length = size * np.linalg.norm(W) / np.linalg.norm(b)
+        return Layer(**vars(layer) | {"W_K": W, "b_Q": 0 * b, "b_K": length * b})
+
+    return replace(model, layers=tuple(map(moved, model.layers)))
+
+
+def with_slices(size, _):
+    """tiny-roberta whose heads read their own slice alone, in this share of the layers."""
+    model = minitx.load("tiny-roberta")
+    n, cfg = round(size * model.config.n_layers), model.config
+    blocks = np.kron(np.eye(cfg.n_heads), np.ones((cfg.d_head, cfg.d_head)))
+    cut = [
+        Layer(**vars(w) | {"W_Q": w.W_Q * blocks, "W_K": w.W_K * blocks}) for w in model.layers[:n]
+    ]
+    return replace(model, layers=(*cut, *model.layers[n:]))
+
+
+BUILT = {  # experiment -> its model, of a size and a generator; options
+    "norms": (with_grown_norms, {}),
+    "inject-positions": (
+        lambda size, _: directed.forgetful(size),
+        {"ids": "of directed.runs", "documents": 10, "tokens": 64},
+    ),
+    "joint-space": (with_moved_keys, {"distance": "euclidean"}),
+    "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
+    "slices": (with_slices, {}),
+}
+
+
+def built_in(name, size):
+    """Verdicts on models in which so much of what an experiment asks for is built in."""
+    build, options = BUILT[name]
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in SEEDS:
+            model = build(size, np.random.default_rng(seed))
+            if "ids" in options:
+                options["ids"] = str(Path(folder, f"{seed}.txt"))
+                Path(options["ids"]).write_text(directed.runs(seed), encoding="utf-8")
+            yield analysis.run(name, model, **options).answer.verdict
+
+
+def row_of_built(name):
+    """A row of the fifth table."""
+    return counted(name, [built_in(name, size) for size in SIZES])
+
+
 def row_of_weakened(name):
     """A row of the fourth table."""
     return counted(name, [weakened(name, share) for share in NOISE])
@@ -219,11 +284,13 @@ ANSWERED = "one head has all", "two have half each", "four a quarter each", "ran
 STAYED = "all waves stay, 64 tokens", "all, 512 tokens", "three quarters", "a quarter", "none"
 STAYED += ("queries and keys drawn anew",)
 NOISY = "as trained", *(f"{share} of it noise" for share in NOISE[1:])
+AMOUNTS = "a quarter built in", "half", "all", "none"
 TABLES = {  # the place on the page: experiments and their table
     TABLE: (VERDICTS, partial(table, COLUMNS, row)),
     ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers)),
     READABLE: (("cca",), partial(table, STAYED, row_of_readable)),
     WEAKENED: (LEARNED, partial(table, NOISY, row_of_weakened)),
+    BUILT_IN: (BUILT, partial(table, AMOUNTS, row_of_built)),
 }
 
 if __name__ == "__main__":
