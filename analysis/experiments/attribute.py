@@ -30,7 +30,16 @@ EXACT = 1e-3  # logits that the sum of all parts may lack
 HALF = 0.5  # of the logit, that the sum has to give for an answer
 COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
-BIASES = {"b_U": "the logits", "b_O": "attention", "cross_b_O": "cross-attention"}
+BIASES = {
+    "b_U": "the logits",
+    "b_O": "attention",
+    "cross_b_O": "cross-attention",
+    "ln_embed_b": "the embeddings' norm",
+    "ln1_b": "first norm",
+    "ln_cross_b": "cross-attention's norm",
+    "ln2_b": "second norm",
+    "ln_final_b": "the final norm",
+}
 SHOWN = 14  # components, and heads by place
 LONG = 40  # places that are drawn
 BEGUN = 24  # tokens of the sample, where no text is given
@@ -226,7 +235,7 @@ def _added(table, part, shape, *where):
 
 def tokens(r):
     """The target and the other token, if there is one."""
-    return " − ".join(draw.label(str(r[name])) for name in ("target", "other") if name in r)
+    return " − ".join(f"“{draw.label(str(r[x]))}”" for x in ("target", "other") if x in r)
 
 
 def largest_parts(r):
@@ -237,7 +246,7 @@ def largest_parts(r):
 def _said(r):
     """The components as a reader knows them: the bias of attention 3, which is b_O 3."""
     parts = [name.partition(" ") for name in r["components"].tolist()]
-    said = [BIASES.get(name, name.removesuffix("_b")) for name, *_ in parts]
+    said = [BIASES.get(name, name) for name, *_ in parts]
     said = ["bias of " * (new != name) + new for new, (name, *_) in zip(said, parts)]
     return np.array([name + blank + layer for name, (_, blank, layer) in zip(said, parts)])
 

@@ -118,7 +118,7 @@ DIAL = Change(
         title="Keys get the positions of the tokens so many places after them; of patches, so many "
         "columns to the right. A head that finds its place by positions then looks so many tokens "
         "to the left of where it did.",
-        note="Keys are given the positions of the tokens so many places after them.",
+        note="Each key gets the position of a token so many positions later.",
         bounds=(-8, 8),
     ),
     partial(_parse, "dial"),

@@ -170,7 +170,7 @@ POSITIONS = Change(
     Control(
         "choice",
         "Positions",
-        note="Where the model is told that tokens stand.",
+        note="Which position each token gets.",
         options=[(name, kind.label) for name, kind in KINDS.items()],
     ),
     _parse,

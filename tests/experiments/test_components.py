@@ -396,7 +396,7 @@ def test_a_model_without_words_or_room_of_its_own(causal, tmp_path):
 def test_parts_sum_to_the_difference(capsys, tmp_path):
     given = ["tiny-gpt2", "The man said that", "--target", " he", "--other", " she"]
     assert commands.run_command(["attribute", *given, "--out", str(tmp_path)]) == 0
-    assert "The logit of ␣he − ␣she is" in capsys.readouterr().out
+    assert "The logit of “␣he” − “␣she” is" in capsys.readouterr().out
     with np.load(tmp_path / "attribute.npz") as arrays:
         assert abs(arrays["parts"].sum() - arrays["logit"]) < 1e-4
         assert arrays["largest"] < 0.5 < arrays["largest_null"]  # measured 0.32 and 0.76

@@ -372,6 +372,7 @@ def test_all_six_perplexities_are_drawn(bert):
     "name, code",
     [
         ("attribute", "b_"),
+        ("attribute", "ln1"),
         ("attribute", "_b"),
         ("conditions", "xcorr"),
         ("lags", "xcorr"),

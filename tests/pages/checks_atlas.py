@@ -379,6 +379,7 @@ def test_print_has_the_points_and_whole_tables(page, tmp_path):
     kept = page.evaluate("document.querySelector('.cloud canvas').toDataURL()")
     drawn = imread(io.BytesIO(base64.b64decode(kept.partition(",")[2])))
     assert len(np.unique(drawn.reshape(-1, 4), axis=0)) > 5
+    expect(page.locator("p > button.inline").first).to_be_visible()  # the head of a sentence
     for table in ("#strongest", "#flags"):
         assert page.locator(table).evaluate("x => x.getBoundingClientRect().right") <= 718
 

@@ -207,7 +207,7 @@ const lasted = ms => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixe
 
 const typedHint = typed =>
   typed &&
-  say` ${typed} inside a text makes no pair: all token types are 0. “Second text” reads a pair, with types 0 and 1.`;
+  say` ${typed} inside a text makes no pair: all token types are 0. “Second text of a pair” reads one, with types 0 and 1.`;
 
 const lengths = ({tokens, source}) =>
   source === null
@@ -886,7 +886,7 @@ function writePatched() {
     [before, after] = heads.differences;
   by("patch-says").textContent =
     say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
-    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100% carries all of ` +
+    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, with the model unchanged. 100% carries all of ` +
     say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
     say(
       " Where nothing is framed, several parts may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.",
