@@ -70,8 +70,10 @@ class Of:
         return self._times(finding)
 
     def _times(self, finding):
-        """A finding with its thresholds scaled."""
+        """A finding with its thresholds scaled; no more is enough than the largest value."""
         scaled = {name: times * getattr(finding, name) for name, times in self.times}
+        if "enough" in scaled:
+            scaled["enough"] = min(scaled["enough"], max(finding.most, finding.enough))
         return finding._replace(**scaled)
 
     def scaled(self, times):

@@ -20,7 +20,8 @@ def of(asks, result):
     """{threshold: its record} of an experiment's answer to results; {} where a rule has none.
 
     from, to: times the threshold between which the verdict holds; half, twice: the verdict there;
-    hangs: whether it changes within NEAR; value: the threshold, where it is one number.
+    hangs: whether it changes within NEAR; value: the threshold, where it is one number; reach: how
+    far is looked, also for twice, in times the threshold: to the largest value and no farther.
     """
     if not isinstance(asks, Asks) or nothing.KIND in result:
         return {}
@@ -39,12 +40,23 @@ def _record(asks, result, own, name):
     def scaled(times):
         return asks.scaled(((name, times),))(result).verdict
 
-    low, high = (_edge(lambda times: scaled(times) == own, far) for far in (1 / FAR, FAR))
+    reach = _reach(asks) if name == "enough" else FAR
+    low, high = (_edge(lambda times: scaled(times) == own, far) for far in (1 / FAR, reach))
     values = _values(asks, name)
-    record = {"from": low, "to": high, "half": scaled(0.5), "twice": scaled(2.0)}
-    record["hangs"] = low > 1 - NEAR or high < 1 + NEAR
+    record = {"from": low, "to": high, "half": scaled(0.5), "twice": scaled(min(2.0, reach))}
+    record |= {"hangs": low > 1 - NEAR or high < min(1 + NEAR, reach), "reach": reach}
     value = values.pop() if len(values) == 1 else None
     return record | {"value": float(value) if isinstance(value, (int, float)) else None}
+
+
+def _reach(asks):
+    """How many times what is enough for yes the largest value is, of all rules; up to FAR."""
+    times = []
+    for rule in asks.findings():
+        most = 1 if rule.out_of is not None else rule.most
+        if rule.enough and all(isinstance(x, (int, float)) for x in (most, rule.enough)):
+            times.append(most / rule.enough)
+    return min(FAR, max(1.0, *times)) if times else FAR
 
 
 def _edge(holds, far):
@@ -63,10 +75,10 @@ def words(sensitivity):
     return "\n".join(_line(name, **record) for name, record in sensitivity.items())
 
 
-def _line(name, half, twice, hangs, value, **ends):
+def _line(name, half, twice, hangs, value, reach, **ends):
     """Where the verdict holds: as times the threshold, or where it is one number as that."""
     unit = "" if value else translated(" times")
-    numbers = [x * (value or 1) for x in (ends["from"], ends["to"], 0.5, 2)]
+    numbers = [x * (value or 1) for x in (ends["from"], ends["to"], 0.5, min(2, reach))]
     numerals = (f"{x:.2g}{unit}" for x in numbers)
     places = dict(zip(("low", "high", "at_half", "at_twice"), numerals))
     verdicts = {"half": _verdict(half), "twice": _verdict(twice)}

@@ -22,10 +22,10 @@ def asked(rule, **given):
 @pytest.mark.parametrize(
     "share, low, high, half, twice, hangs",
     [
-        (0.49, 0.49, 2.0, "yes", "partly", True),
-        (0.3, 0.3, 2.0, "yes", "partly", False),
+        (0.49, 0.49, 1.0, "yes", "partly", True),
+        (0.3, 0.3, 1.0, "yes", "partly", False),
         (0.55, 0.125, 0.55, "yes", "partly", True),
-        (0.15, 0.125, 2.0, "no", "no", False),
+        (0.15, 0.125, 1.0, "no", "no", False),
     ],
 )
 def test_what_is_enough_may_lie_so_far(share, low, high, half, twice, hangs):
@@ -33,6 +33,15 @@ def test_what_is_enough_may_lie_so_far(share, low, high, half, twice, hangs):
     assert record["value"] == 0.5
     assert np.allclose([0.5 * record["from"], 0.5 * record["to"]], [low, high], rtol=0.01)
     assert (record["half"], record["twice"], record["hangs"]) == (half, twice, hangs)
+
+
+@pytest.mark.parametrize("n, hangs, to", [(16, False, 1 / 0.9), (15, True, 15 / 14.4)])
+def test_the_largest_value_hangs_on_no_threshold(n, hangs, to):
+    """16 of 16 are enough whatever share is asked for; 15 of 16 are not if it is all."""
+    rule = Of("n", out_of="all", enough=0.9)
+    record = asked(rule, n=n, n_null=4, all=16)["enough"]
+    assert record["hangs"] is hangs and record["to"] == pytest.approx(to, rel=0.01)
+    assert record["twice"] == ("partly" if hangs else "yes") and record["reach"] == 1 / 0.9
 
 
 def test_the_margin_is_a_threshold_too():
@@ -70,7 +79,7 @@ def test_where_nothing_is_asked_there_is_no_record():
 def test_a_record_in_words():
     words = sensitivity.words(asked(Of("share", enough=0.5), share=0.49, share_null=0.1))
     assert words.splitlines() == [
-        "what is enough for yes: holds from 0.49 to 2 (at 0.25 yes, at 1 partly); hangs on the "
+        "what is enough for yes: holds from 0.49 to 1 (at 0.25 yes, at 1 partly); hangs on the "
         "threshold",
         "the margin above chance: holds from 0.25 times to 3.9 times (at 0.5 times partly, at 2 "
         "times partly)",
