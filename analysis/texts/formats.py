@@ -30,6 +30,7 @@ Order: the records, each layout, columns.
 import csv
 import functools
 import json
+import math
 import re
 from collections import deque
 from itertools import islice
@@ -338,14 +339,15 @@ def _text_cell(cells, name, where):
 
 
 def _label_cell(cells, name, where):
-    """The label of an object: None without one, "" for null."""
+    """The label of an object: None without one, "" for null and NaN, which stand for none."""
     if name not in cells:
         return None
     value = cells[name]
     if isinstance(value, list | dict):
         raise ValueError(f"{where}: {name!r} is not a label but {json.dumps(value)[:40]}")
     valid(str(value), f"{where}: {name!r}")
-    return "" if value is None else str(value)
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return "" if value is None or is_nan else str(value)
 
 
 def _parquet(path, column, label, choice):

@@ -80,6 +80,8 @@ WANTED = 'wanted {"source": "…", "target": "…", "links": [[[0, 4], [6, 10]]]
 def _link(link, source, target):
     """One link; raises ValueError for characters that are not there."""
     (first, end), (source_first, source_end) = link
+    if {type(x) for part in link for x in part} != {int}:
+        raise ValueError(f"link {link!r:.80} has other values than whole numbers")
     if not (0 <= first < end <= len(target) and 0 <= source_first < source_end <= len(source)):
         raise ValueError(f"link {link!r:.80} is of characters that are not there")
     return (first, end), (source_first, source_end)

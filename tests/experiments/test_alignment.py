@@ -150,6 +150,7 @@ def test_words_of_a_file_are_linked_to_their_pieces(bart, tmp_path):
         ({"source": 3}, "line 1 is not a pair; wanted"),
         ({"source": "a", "target": "b", "links": [[[0, 2], [0, 1]]]}, "characters that are not"),
         ({"source": "a", "target": "b", "links": [[0, 1]]}, "line 1 is not a pair"),
+        ({"source": "a", "target": "b", "links": [[[0, 0.5], [0, 1]]]}, "other .* whole numbers"),
         ({"source": "a", "links": [[[0, 1], [0, 1]]]}, "line 1 is not a pair"),
         ([], "line 1 is not a pair"),
     ],
