@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--model", nargs="+", default=["tiny-gpt2", "tiny-roberta"])
     parser.add_argument("--text", nargs="+", default=["sample"])
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--pieces", type=int, default=2000, help="of each text, at most")
+    parser.add_argument("--pieces", type=int, default=1500, help="of each text, at most")
     given = parser.parse_args()
     print(f"| model, text | of | documents | {' | '.join(f'N = {N}' for N in SIZES)} |")
     print("|---" * (3 + len(SIZES)) + "|")
