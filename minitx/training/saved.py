@@ -108,6 +108,9 @@ class Folder:
         for name, is_right in RIGHT.items():
             if not is_right(record.get(name)):
                 raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+        on_disk = {int(x.name) for x in self.path.glob("steps/*") if x.name.isdecimal()}
+        if lost := on_disk - {*record["snapshots"]}:
+            raise ValueError(f"{path} is damaged: 'snapshots' lacks {min(lost)}, which steps/ has")
         return record
 
 

@@ -212,6 +212,9 @@ def test_a_history_of_another_format_is_refused_by_name(tmp_path):
     path.write_text(json.dumps(record | {"format": 2}), encoding="utf-8")
     with pytest.raises(ValueError, match=r"train\.json has format 2, this minitx reads 1"):
         minitx.History.from_folder(tmp_path)
+    path.write_text(json.dumps(record | {"snapshots": [1]}), encoding="utf-8")
+    with pytest.raises(ValueError, match="is damaged: 'snapshots' lacks 0, which steps/ has"):
+        minitx.History.from_folder(tmp_path)
     del record["format"]  # as those before 1.0 have none
     path.write_text(json.dumps(record), encoding="utf-8")
     assert minitx.History.from_folder(tmp_path).snapshots == [0, 1]
