@@ -361,7 +361,7 @@ def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
     probe["conditions"] = np.array(["positions on", "random weights, on"])
     of_parts = np.array([[0.6, 0.32], [0.9, 0.02]])
     residual = {"parts": np.array(["word", "position"]), "read": np.arange(2), "shares": of_parts}
-    residual["shares_null"] = np.stack([of_parts, of_parts]) / 2
+    residual["shares_null"] = np.stack(3 * [of_parts / 2], axis=1)  # [points tables parts]
     cca = {"mean": np.ones(3), "mean_random": np.ones(3)}
     given = {"probe": probe, "residual": residual, "cca": cca}
     runs = {name: (EXPERIMENTS[name], outcome(r), 0.0) for name, r in given.items()}
