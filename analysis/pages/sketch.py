@@ -39,9 +39,9 @@ BAR, BETWEEN = 13, 20  # units: how high a bar is, and how far it is to the next
 START, LONGEST = 126, 136  # units: where bars begin, and what the longest has
 IN_STREAM = "Positions in the stream, layer by layer (in parentheses random weights, or tables)"
 STREAM = {  # experiment: what it measures in the stream
-    "probe": "R² of a linear probe",
-    "cca": "correlation with the table's components",
-    "residual": "share that is the table",
+    "probe": "probe (R²)",
+    "cca": "CCA",
+    "residual": "share",
 }
 OF_HIDDEN = (
     "Pseudo-perplexity of hidden tokens (log scale from 1, a perfect guess; line: 95% interval)"
@@ -75,12 +75,10 @@ def by_layer(outcomes):
     measured = {name: pair for name, pair in given.items() if n and len(pair[0]) == n}
     if len(measured) < 2:
         return ""
-    layers = [filled("layer {n}", n=layer) for layer in range(n - 1)]
-    cells = [
-        [escape(translated(STREAM[name])), *map("{:z.2f} ({:z.2f})".format, *pair)]
-        for name, pair in measured.items()
-    ]
-    table = parts.table(("measure", "input", *layers), cells)
+    layers = [translated("input"), *(filled("layer {n}", n=layer) for layer in range(n - 1))]
+    columns = [map("{:z.2f} ({:z.2f})".format, *pair) for pair in measured.values()]
+    titles = "", *(STREAM[name] for name in measured)
+    table = parts.table(titles, zip(map(escape, layers), *columns))
     return parts.fold(translated(IN_STREAM), table)
 
 

@@ -367,9 +367,9 @@ def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
     runs = {name: (EXPERIMENTS[name], outcome(r), 0.0) for name, r in given.items()}
     html = sketch.by_layer({name: run[1] for name, run in runs.items() if name != "cca"})
     cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", html)
-    assert cells[:3] == ["measure", "input", "layer 0"]
-    assert cells[3:6] == [sketch.STREAM["probe"], "0.90 (0.30)", "0.80 (0.20)"]
-    assert cells[6:] == [sketch.STREAM["residual"], "0.32 (0.16)", "0.02 (0.01)"]
+    assert cells[:3] == ["", sketch.STREAM["probe"], sketch.STREAM["residual"]]
+    assert cells[3:6] == ["input", "0.90 (0.30)", "0.32 (0.16)"]
+    assert cells[6:] == ["layer 0", "0.80 (0.20)", "0.02 (0.01)"]
     assert "<details" in sketch.figure([runs["probe"], runs["residual"]])
     assert "<details" not in sketch.figure([runs["probe"], runs["cca"]])
 
