@@ -214,11 +214,11 @@ def with_slices(size, _):
     return replace(model, layers=(*cut, *model.layers[n:]))
 
 
-BUILT = {  # experiment -> its model, of a size and a generator; options
+BUILT = {  # experiment -> its model, of a size and a generator; options (ids: of a seed)
     "norms": (with_grown_norms, {}),
     "inject-positions": (
         lambda size, _: directed.forgetful(size),
-        {"ids": "of directed.runs", "documents": 10, "tokens": 64},
+        {"ids": directed.runs, "documents": 10, "tokens": 64},
     ),
     "joint-space": (with_moved_keys, {"distance": "euclidean"}),
     "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
@@ -231,11 +231,12 @@ def built_in(name, size):
     build, options = BUILT[name]
     with tempfile.TemporaryDirectory() as folder:
         for seed in SEEDS:
-            model = build(size, np.random.default_rng(seed))
+            model, ids = build(size, np.random.default_rng(seed)), {}
             if "ids" in options:
-                options["ids"] = str(Path(folder, f"{seed}.txt"))
-                Path(options["ids"]).write_text(directed.runs(seed), encoding="utf-8")
-            yield analysis.run(name, model, **options).answer.verdict
+                path = Path(folder, f"{seed}.txt")
+                path.write_text(options["ids"](seed), encoding="utf-8")
+                ids = {"ids": str(path)}
+            yield analysis.run(name, model, **options | ids).answer.verdict
 
 
 def row_of_built(name):
