@@ -89,9 +89,9 @@ def _in_stream(name, r):
     if name == "cca" and "mean_random" in r:
         return r["mean"], r["mean_random"]
     if name == "residual" and "position" in np.asarray(r.get("parts", ())):
-        place = np.asarray(r["parts"]).tolist().index("position")
+        index = np.asarray(r["parts"]).tolist().index("position")
         of_parts = r["shares"], r["shares_null"].mean(axis=1)
-        return [x[r["read"], place] for x in of_parts]
+        return [x[r["read"], index] for x in of_parts]
     return (), ()
 
 

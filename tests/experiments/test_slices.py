@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import power
 import pytest
 import tiny
 from outcomes import run, says, verdict
@@ -45,17 +46,12 @@ def test_every_head_of_the_bundle_changes_without_any_slice(bundled):
 
 
 @pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
-def test_heads_that_do_read_slices_are_noticed(name, models):
+def test_heads_that_do_read_slices_are_noticed(name):
     """W_Q and W_K are zero outside the blocks on their diagonal."""
-    model = models[name]
-    H, d = model.config.n_heads, model.config.d_head
-    blocks = np.kron(np.eye(H, dtype=np.float32), np.ones((d, d), np.float32))
-    layers = {w.index: {"W_Q": w.W_Q * blocks, "W_K": w.W_K * blocks} for w in model.layers}
-    cut = tiny.with_weights(model, layers=layers)
-    r = run("slices", cut, documents=2, tokens=32)
+    r = run("slices", power.with_slices(1, None, name), documents=2, tokens=32)
     assert r["n_changed"] == 0 and r["least"] < 1e-6 and (r["own_of_heads"] > 0.001).all()
     assert verdict("slices", r) == "yes" and "16 do not change" in says("slices", r)
-    first_alone = tiny.with_weights(model, layers={0: layers[0]})
+    first_alone = power.with_slices(0.25, None, name)
     r = run("slices", first_alone, documents=2, tokens=32)
     assert r["n_changed"] == 12 and verdict("slices", r) == "partly"
 

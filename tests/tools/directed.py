@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy
+import tiny
 from constructed import (
     ALL,
     COPIES,
@@ -114,8 +115,7 @@ def forgetful(erased=1.0):
     model = build(wave_table(), {(0, 0): erase, (1, 0): copy})
     b_U = np.full(model.config.n_vocab, -20.0)
     b_U[IN_RUNS] = 0
-    arrays = vars(model.weights) | {"W_U": 0.08 * model.weights.W_U, "b_U": b_U}
-    return replace(model, weights=Weights(**arrays))
+    return tiny.with_weights(model, W_U=0.08 * model.weights.W_U, b_U=b_U)
 
 
 def runs(seed=0):

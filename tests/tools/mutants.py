@@ -346,14 +346,13 @@ def stages(tree, file, function=""):
     The more speaks for a file, the earlier: its name, what it imports, its folder, its words.
     """
     order = []
-    for path in (tree / "tests").rglob("test_*.py"):
-        if path.parent.name != HOUSE:
-            text = path.read_text(encoding="utf-8")
-            imports = bool(module_names(file) & imported(text))
-            words = [function in words_of(text), Path(file).stem in words_of(text)]
-            near = (path.parent.name == room(file)) + 3 * (Path(file).stem in path.stem.split("_"))
-            reasons = 2 * imports + 2 * words[0] + words[1] + near
-            order.append((not mirrors(path, file), -reasons, path.relative_to(tree).as_posix()))
+    for path in files_of_tests(tree):
+        text = path.read_text(encoding="utf-8")
+        imports = bool(module_names(file) & imported(text))
+        words = [function in words_of(text), Path(file).stem in words_of(text)]
+        near = (path.parent.name == room(file)) + 3 * (Path(file).stem in path.stem.split("_"))
+        reasons = 2 * imports + 2 * words[0] + words[1] + near
+        order.append((not mirrors(path, file), -reasons, path.relative_to(tree).as_posix()))
     tests = [name for *_, name in sorted(order)]
     return [tests for tests in (tests[:LIKELY], tests[LIKELY:]) if tests]
 
@@ -377,15 +376,18 @@ def likely_tests(tree, what, files):
 def sentences_of(tree):
     """{test function: words of its name and docstring}."""
     sentences = {}
-    for path in sorted((tree / "tests").rglob("test_*.py")):
-        tests = (
-            [] if path.parent.name == HOUSE else ast.parse(path.read_text(encoding="utf-8")).body
-        )
-        for node in tests:
+    for path in files_of_tests(tree):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 name = f"{path.relative_to(tree).as_posix()}::{node.name}"
                 sentences[name] = plain_words(f"{node.name} {ast.get_docstring(node)}")
     return sentences
+
+
+def files_of_tests(tree):
+    """All test files but those of how the code looks."""
+    paths = sorted((tree / "tests").rglob("test_*.py"))
+    return [path for path in paths if path.parent.name != HOUSE]
 
 
 def plain_words(text):

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import directed
 import numpy as np
+import tiny
 from constructed import ALL, FAST
 
 import minitx
@@ -31,7 +32,7 @@ from minitx import analysis
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
-from minitx.arrays import Layer, Weights
+from minitx.arrays import Layer
 from minitx.circuits import repeated
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
@@ -188,30 +189,29 @@ def with_grown_norms(size, rng):
     lengths = np.linspace(1, 1 + 3 * size, n) * np.linalg.norm(model.weights.W_E, axis=1).mean()
     rows = rng.standard_normal((n, width))
     rows *= lengths[:, None] / np.linalg.norm(rows, axis=1)[:, None]
-    return replace(model, weights=Weights(**vars(model.weights) | {"W_pos": rows}))
+    return tiny.with_weights(model, W_pos=rows)
 
 
 def with_moved_keys(size, rng):
     """Random weights whose keys are their queries, all moved by a vector `size` times as long."""
     model = document_features.untrained(minitx.load("tiny-roberta"), rng)
 
-    def moved(layer):
-        W, b = layer.W_Q, rng.standard_normal(layer.b_K.shape)
-        length = size * np.linalg.norm(W) / np.linalg.norm(b)
-        return Layer(**vars(layer) | {"W_K": W, "b_Q": 0 * b, "b_K": length * b})
+    layers = {}
+    for i, w in enumerate(model.layers):
+        b = rng.standard_normal(w.b_K.shape)
+        b *= size * np.linalg.norm(w.W_Q) / np.linalg.norm(b)
+        layers[i] = {"W_K": w.W_Q, "b_Q": np.zeros_like(b), "b_K": b}
+    return tiny.with_weights(model, layers=layers)
 
-    return replace(model, layers=tuple(map(moved, model.layers)))
 
-
-def with_slices(size, _):
-    """tiny-roberta whose heads read their own slice alone, in this share of the layers."""
-    model = minitx.load("tiny-roberta")
-    n, cfg = round(size * model.config.n_layers), model.config
-    blocks = np.kron(np.eye(cfg.n_heads), np.ones((cfg.d_head, cfg.d_head)))
-    cut = [
-        Layer(**vars(w) | {"W_Q": w.W_Q * blocks, "W_K": w.W_K * blocks}) for w in model.layers[:n]
-    ]
-    return replace(model, layers=(*cut, *model.layers[n:]))
+def with_slices(size, _, name="tiny-roberta"):
+    """A model whose heads read their own slice alone, in this share of the layers."""
+    model = minitx.load(name)
+    H, d = model.config.n_heads, model.config.d_head
+    blocks = np.kron(np.eye(H), np.ones((d, d))).astype(np.float32)  # on the diagonal
+    cut = model.layers[: round(size * model.config.n_layers)]
+    layers = {w.index: {"W_Q": w.W_Q * blocks, "W_K": w.W_K * blocks} for w in cut}
+    return tiny.with_weights(model, layers=layers)
 
 
 BUILT = {  # experiment -> its model, of a size and a generator; options (ids: of a seed)
