@@ -13,10 +13,8 @@ from .language import filled, translated
 SHOWN_EVERY = 0.2  # seconds
 SURE = 10.0  # seconds, after which the rate tells how long all will take
 LONG = 600.0  # seconds
-WARNING = (
-    "{what}: {n}, about {time} at this rate; `minitx plan` says what workers bring, --workers "
-    "takes them"
-)
+WARNING = "{what}: {n}, about {time} at this rate"
+WORKERS = "; `minitx plan` says what workers bring, --workers takes them"
 
 
 _bars = ContextVar("bars", default=False)
@@ -35,11 +33,12 @@ def bars(wanted):
 class Line:
     """'documents 12/100, 8.1 a second, 11 s left'; or a bar, where `bars` are wanted.
 
-    before: how many an interrupted run has done; they do not count for the rate.
+    before: how many an interrupted run has done; they do not count for the rate. for_workers:
+    whether workers can do some of them.
     """
 
-    def __init__(self, what, total, before=0):
-        self.what = what
+    def __init__(self, what, total, before=0, for_workers=False):
+        self.what, self.for_workers = what, for_workers
         self.total = total
         self.before = before
         self.start = self.shown = time.monotonic()
@@ -65,7 +64,9 @@ class Line:
         if seconds > LONG:
             show("")
             values = {"what": translated(self.what), "n": f"{self.total:,}"}
-            print(f"minitx: {filled(WARNING, time=duration(seconds), **values)}", file=sys.stderr)
+            said = filled(WARNING, time=duration(seconds), **values)
+            said += translated(WORKERS) if self.for_workers else ""
+            print(f"minitx: {said}", file=sys.stderr)
 
     def __enter__(self):
         return self

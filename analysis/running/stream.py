@@ -169,7 +169,7 @@ def gathered(totals):
     results = executor.current().results(*_measures(totals, first))
     names = ", ".join(dict.fromkeys(x.run.name for x in totals))
     what = totals[0].what if len(totals) == 1 else f"documents for {names}"
-    line = progress.Line(what, n, first)
+    line = progress.Line(what, n, first, for_workers=True)
     save_due, done = 0.0, first
     with kept(), contextlib.closing(results), line:
         for result in results:

@@ -51,10 +51,14 @@ class Training:
         """Steps that are done."""
         return self.optimizer.steps
 
-    def go_on(self, after=None):
-        """All steps that are left; after(self) is called after each."""
+    def begin(self):
+        """Measures the held-out loss before the first step."""
         if not self.curve:
             self.look()
+
+    def go_on(self, after=None):
+        """All steps that are left; after(self) is called after each."""
+        self.begin()
         with all_freed_memory_kept():
             while self.done < self.how.steps:
                 self.step()

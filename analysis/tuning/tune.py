@@ -96,6 +96,7 @@ def learn(model, out, resume, given):
     place = state.Folder(writable(out), stated, checkpoint.tensors)
     if resume:
         place.take_up(run)
+    run.begin()
     with progress.Line("steps", given.steps, run.done) as line:
         run.go_on(lambda run: (line.update(run.done), place.after(run)))
     return finish(checkpoint, run, place)

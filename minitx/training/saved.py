@@ -19,7 +19,7 @@ from safetensors.numpy import save
 from ..files import one_line, read_json
 from ..weights import writing
 
-STATE, RECORD = "state.safetensors", "train.json"
+STATE, RECORD, TENSORS = "state.safetensors", "train.json", "model.safetensors"
 FORMAT = 1  # of train.json, also of one that names none
 SECONDS = 30.0  # between two states
 
@@ -56,7 +56,7 @@ class Folder:
         texts = {"config.json": as_json(start.settings), **self.files}
         for name, content in texts.items():
             write(folder / name, content)
-        write(folder / "model.safetensors", save(start.tensors(), metadata={"format": "pt"}))
+        write(folder / TENSORS, save(start.tensors(), metadata={"format": "pt"}))
 
     def save(self, loop):
         """Replaces the state."""
@@ -94,6 +94,7 @@ class Folder:
         """The checkpoint and the record; the state is not needed any more."""
         self.checkpoint(loop.start, self.path)
         record = {"format": FORMAT, "settings": self.settings, "snapshots": snapshots}
+        record["sha256"] = {step: digest_in(self.snapshot(step)) for step in snapshots}
         write(self.path / RECORD, as_json(record | {"losses": loop.losses}))
         (self.path / STATE).unlink(missing_ok=True)
 
@@ -124,6 +125,12 @@ RIGHT = {  # what a record has, and whether it is of the right kind
 def is_list_of(kind, x):
     """Whether x is a list of one kind of values."""
     return isinstance(x, list) and all(type(value) is kind for value in x)
+
+
+def digest_in(folder):
+    """sha256 of a snapshot's tensors."""
+    with open(folder / TENSORS, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # --- the state

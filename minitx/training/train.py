@@ -9,6 +9,7 @@ import hashlib
 import math
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -24,9 +25,9 @@ from ..families import FAMILIES, from_hf
 from ..files import listing, read_json
 from ..memory import all_freed_memory_kept
 from ..text import Tokenizer
-from .batches import Words
+from .batches import NOTHING, Words
 from .loop import How, Loop, snapshot_steps
-from .saved import Folder
+from .saved import TENSORS, Folder, digest_in
 from .stages import Stage, Staged
 from .start import head_of, joined, start
 from .tokens import stream
@@ -47,9 +48,10 @@ class History(show.Shown):
     ([0, 1, 4], (4,), 1)
     """
 
-    def __init__(self, model: Model, losses: np.ndarray, kept: dict):
+    def __init__(self, model: Model, losses: np.ndarray, kept: dict, digests: Mapping = NOTHING):
         self.model, self.losses = model, losses
         self._kept = kept  # {step: its folder, or config and a file's tensors}
+        self._digests = digests  # {step as a text: sha256 of the tensors in its folder}
 
     @classmethod
     def from_folder(cls, name: str | PathLike[str], dtype: DTypeLike = "float32") -> "History":
@@ -75,12 +77,18 @@ class History(show.Shown):
         return list(self._kept)
 
     def model_after(self, step: int) -> Model:
-        """The model as it was after a number of steps. Raises ValueError if none was kept."""
+        """The model as it was after a number of steps.
+
+        Raises ValueError if none was kept, or the file is not the one that was.
+        """
         if step not in self._kept:
             raise ValueError(f"no snapshot after {step} steps; available: {self.snapshots}")
         kept, final = self._kept[step], self.model
         dtype = final.weights.W_E.dtype
         if isinstance(kept, Path):
+            digest = digest_in(kept)
+            if self._digests.get(str(step), digest) != digest:
+                raise ValueError(f"{kept / TENSORS} is not the file that was written there")
             model = read_model(kept, dtype)
         else:
             config, tensors = kept
@@ -270,7 +278,7 @@ def of_record(record, folder, tokenizer, dtype):
     place = Folder(folder, {}, {})
     kept = {step: place.snapshot(step) for step in record["snapshots"]}
     model = replace(read_model(folder, dtype), tokenizer=tokenizer)
-    return History(model, np.array(record["losses"]), kept)
+    return History(model, np.array(record["losses"]), kept, record.get("sha256", NOTHING))
 
 
 def folders(loop, place):

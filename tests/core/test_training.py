@@ -201,6 +201,10 @@ def test_a_history_is_read_from_its_folder(tmp_path):
         x, y = (h.model_after(step).weights.W_pos for h in (trained, again))
         assert (x == y).all()
     assert again.model.tokenizer.decode(again.model.tokenizer.encode("the dog")) == "the dog"
+    first, last = (tmp_path / "steps" / step / "model.safetensors" for step in ("000001", "000003"))
+    first.replace(last)
+    with pytest.raises(ValueError, match="000003/model.safetensors is not the file that was"):
+        again.model_after(3)
     with pytest.raises(ValueError, match=r"tiny-bert has no finished training: there is no t"):
         minitx.History.from_folder("tiny-bert")
 

@@ -30,7 +30,8 @@ from minitx.memory import all_freed_memory_kept
 from minitx.positions import frequencies, sinusoids
 from minitx.text import Tokenizer
 from minitx.training import batches, loop, tokens
-from minitx.training.saved import write
+from minitx.files import read_json
+from minitx.training.saved import RECORD, as_json, digest_in, write
 from minitx.training.start import in_one_vector, start
 from minitx.weights.training.recipe import HELD_OUT, INIT, lines_of
 
@@ -185,6 +186,10 @@ def snapshots(given):
         save_file(arrays, path, metadata={"format": "pt"})
     for path in (out / "steps").glob("*/tokenizer*.json"):
         path.unlink()  # the folder above has it
+    record = read_json(out / RECORD)
+    steps = record["snapshots"]
+    record["sha256"] = {step: digest_in(out / "steps" / f"{step:06}") for step in steps}
+    write(out / RECORD, as_json(record))
 
 
 def seeds(given):
