@@ -26,11 +26,11 @@ from minitx.analysis.forming import moments
 from minitx.arrays import Weights
 from minitx.config import Rotary
 from minitx.families import from_hf
+from minitx.files import read_json
 from minitx.memory import all_freed_memory_kept
 from minitx.positions import frequencies, sinusoids
 from minitx.text import Tokenizer
 from minitx.training import batches, loop, tokens
-from minitx.files import read_json
 from minitx.training.saved import RECORD, as_json, digest_in, write
 from minitx.training.start import in_one_vector, start
 from minitx.weights.training.recipe import HELD_OUT, INIT, lines_of
