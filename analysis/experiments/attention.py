@@ -22,7 +22,7 @@ from ..running import passes
 from ..running.stream import UNSAVED
 from ..texts import corpus, formats, joined
 
-MOST = 6  # heads that a figure holds
+MOST = 16  # heads of --head, as a layer of a small model has
 COLUMNS = 3  # of them side by side
 LABELLED = 20  # tokens, at most, that all get their label
 
@@ -294,7 +294,7 @@ def _draw_row(figure, r, m, suffix):
     style = {"location": "bottom", "shrink": 0.8, "aspect": 30, "label": "attention"}
     for axes, i in zip(grid, m):
         image = _draw_head(axes, r, i, suffix, darkest[i])
-        figure.colorbar(image, ax=axes, **style)
+        figure.colorbar(image, ax=axes, **style).ax.locator_params("x", nbins=4)
         axes.set_xlabel("key")
     for axes in grid[len(m) :]:
         axes.set_visible(False)
@@ -305,12 +305,12 @@ def _draw_head(axes, r, i, suffix, darkest):
     """Heat map of one head, with the offset it attends to most and how much."""
     name, papers_name = r["heads"][i], r["papers_heads"][i]
     if "offset" in r:
-        weight = f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])}"
+        weight = f"{r['at_offset' + suffix][i]:.2g} at {draw.offset(r['offset'][i])}"
         null = r["at_offset_null"][i]
     else:
-        weight, null = f"{r['strongest' + suffix][i]:.2f} at the strongest", r["strongest_null"]
+        weight, null = f"{r['strongest' + suffix][i]:.2g} at the strongest", r["strongest_null"]
     heading = f"{name}, {papers_name}{suffix.replace('_', ': ')}"
-    axes.set_title(f"{heading}\n{weight} (uniform: {null:.3f})")
+    axes.set_title(f"{heading}\n{weight} (uniform: {null:.2g})")
     pieces = r["pieces" + suffix]
     keys = r.get("source_pieces" + suffix, pieces)
     image = _draw_pattern(axes, r["pattern" + suffix][i], pieces, keys, darkest)

@@ -24,7 +24,8 @@ from ..texts import corpus
 SHUFFLES = 200  # of the rows: a periodic column is above what 99% of them reach
 FIRST = 64  # positions that the paper draws
 MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
-MOST = 6  # heads, and columns of each, that a figure holds
+MOST = 16  # heads of --head, as a layer of a small model has
+COLUMNS = 6  # of each head, that a figure holds
 ALONE = "positions"  # the input without words
 SHOWN = 2  # columns of each head, and bands, that are drawn where none are chosen
 
@@ -145,9 +146,9 @@ def _columns(columns, r):
         return None
     numbers = re.split(r"[,\s]+", columns.strip())
     valid = all(re.fullmatch(r"\d+", number) and int(number) < r for number in numbers)
-    if not valid or len(numbers) > MOST:
+    if not valid or len(numbers) > COLUMNS:
         raise ValueError(
-            f"--columns {columns!r}: wanted up to {MOST} of the columns 0 to {r - 1}, joined by "
+            f"--columns {columns!r}: wanted up to {COLUMNS} of the columns 0 to {r - 1}, joined by "
             "commas, or auto"
         )
     return np.array([int(number) for number in numbers])
