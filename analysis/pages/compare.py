@@ -5,6 +5,7 @@ is compared, how, the table, the page, the figure, the whole run.
 """
 
 from html import escape
+from textwrap import wrap
 
 import numpy as np
 
@@ -21,6 +22,69 @@ from . import report, section
 PERMUTATIONS = 1000  # of the heads, for the null
 SIGNED = "RdBu_r"  # blue below 0, white at 0, red above, as in every figure
 DRAWN = 8  # measures, at most, in the figure
+WIDE = 24  # characters of a line above a map
+OFFSET = "strongest offset, tokens"
+NAMES = {  # result -> what it is, where not its own name says it
+    "aligned": "steps at which the strongest source token is of the token's own part",
+    "attention_of_heads": "attention to the strongest offset",
+    "best_attention": "attention to the strongest offset",
+    "best_offset": OFFSET,
+    "c": "scale c",
+    "carried": "share of queries and keys that positions make",
+    "columns_by_head_pca": "columns that hold positions, principal components",
+    "columns_by_head_raw": "columns that hold positions, as they are",
+    "columns_by_head_svd": "columns that hold positions, singular vectors",
+    "copied": "steps at which the strongest source token is the piece that is said",
+    "copying_of_heads": "copying",
+    "correlation": "correlation of products and distances, moved and scaled",
+    "correlation_before": "correlation of products and distances, before",
+    "correlation_moved": "correlation of products and distances, moved alone",
+    "diagonal": "correlation of step and strongest source token",
+    "duplicate_of_heads": "attention to the earlier occurrence",
+    "entropy": "entropy of attention",
+    "first": "strongest keys that are nearest, moved and scaled",
+    "first_before": "strongest keys that are nearest, before",
+    "first_of_heads": "attention to the first token",
+    "first_plane": "strongest keys that are nearest in the plane, moved and scaled",
+    "first_plane_before": "strongest keys that are nearest in the plane, before",
+    "heads": "contribution to the logit",
+    "height_of_heads": "height of the kernel's peak",
+    "induction_of_heads": "attention to the token after the earlier occurrence",
+    "itself_of_heads": "attention to the token itself",
+    "keys_of_heads": "effective number of keys",
+    "lag_of_heads": "lag of the highest score, tokens",
+    "least_kept": "attention kept without the band that matters most",
+    "lost_by_heads": "answer lost by the reverse patch",
+    "mrr": "mean 1/rank of the strongest key, moved and scaled",
+    "mrr_before": "mean 1/rank of the strongest key, before",
+    "mrr_plane": "mean 1/rank of the strongest key in the plane, moved and scaled",
+    "mrr_plane_before": "mean 1/rank of the strongest key in the plane, before",
+    "next_of_heads": "attention to the next token",
+    "offset": OFFSET,
+    "offset_of_heads": OFFSET,
+    "others_of_heads": "change of attention without another head's slice",
+    "own_of_heads": "change of attention without the head's own slice",
+    "position_lag": "lag of the highest score by positions, tokens",
+    "position_share_of_heads": "share of the peak that positions make",
+    "position_variance_of_heads": "share of the scores' variance that positions make",
+    "previous_of_heads": "attention to the previous token",
+    "purity_by_head_pca": "share of positions in these columns, principal components",
+    "purity_by_head_raw": "share of positions in these columns, as they are",
+    "purity_by_head_svd": "share of positions in these columns, singular vectors",
+    "ranks": "effective rank of W_Q W_Kᵀ",
+    "restored_by_direct": "answer restored on the direct path",
+    "restored_by_heads": "answer restored by the patch",
+    "restored_by_through": "answer restored through later layers",
+    "share_periodic": "share of columns that are periodic",
+    "shares": "share of W_Q W_Kᵀ between positions",
+    "sharpness_of_heads": "sharpness of the peak",
+    "slopes": "tokens that the offset moves for each that keys move",
+    "spearman": "rank correlation of products and distances, moved and scaled",
+    "spearman_before": "rank correlation of products and distances, before",
+    "toeplitz_of_heads": "share of the scores' variance that the lag makes",
+    "weight_at_kept": "attention to the words spread apart, table as it was",
+    "weight_at_learned": "attention to the words spread apart, table learned anew",
+}
 
 
 def comparable():
@@ -166,6 +230,11 @@ def _warning(measures):
     return [filled(UNLIKE, names=", ".join(unlike))]
 
 
+def name_of(measure):
+    """A measure in words."""
+    return translated(NAMES.get(measure, measure.replace("_", " ")))
+
+
 def _measure_rows(measures):
     """Titles, then one row for each measure."""
     rows = [[translated(title) for title in TITLES]]
@@ -199,20 +268,22 @@ def _table(rows):
 def page(measures, experiment, names):
     """One HTML document: for each measure, at its address #NAME, words and maps; then all heads."""
     title = f"{translated(experiment.question)}  (A: {names[0]}, B: {names[1]})"
-    links = ", ".join(f'<a href="#{name}"><code>{name}</code></a>' for name in measures)
+    links = ", ".join(f'<a href="#{name}">{name_of(name)}</a>' for name in measures)
     body = f"<h1>{escape(title)}</h1><p>{links}, <a href='#heads'>{translated('heads')}</a></p>"
     for name, measure in measures.items():
         said = filled(CHANGED, **measure[2])
         if measure[2]["alike"] <= measure[2]["alike_null"]:
-            said = f"{said} {filled(UNLIKE, names=name)}"
+            said = f"{said} {filled(UNLIKE, names=name_of(name))}"
         with draw.style():
             picture = draw.svg(plot({name: measure}))
-        body += f'<h2 id="{name}"><code>{name}</code></h2><p>{escape(said)}</p>'
+        body += f'<h2 id="{name}">{name_of(name)} <code>{name}</code></h2><p>{escape(said)}</p>'
         body += section.image(picture, said)
     head, *rows = _head_rows(measures)
-    cells = [[f"<th>{x}</th>" for x in head], *([f"<td>{x}</td>" for x in row] for row in rows)]
-    table = "".join(f"<tr>{''.join(row)}</tr>" for row in cells).replace("`", "")
-    body += f'<h2 id="heads">{translated("heads")}</h2><table>{table}</table>'
+    titles = "".join(f"<th>{x}</th>" for x in [head[0], *map(name_of, measures)])
+    table = f"<thead><tr>{titles}</tr></thead>"
+    for name, *cells in rows:
+        table += f"<tr><th>{name}</th>{''.join(f'<td>{x}</td>' for x in cells)}</tr>"
+    body += f'<h2 id="heads">{translated("heads")}</h2><table class="across">{table}</table>'
     return report.plain(f"{experiment.name}, {' | '.join(names)}", body)
 
 
@@ -227,7 +298,7 @@ def plot(measures):
         low, high = min(a.min(), b.min()), max(a.max(), b.max())
         far, most = max(-low, high), abs(b - a).max() or 1.0
         colors = (SIGNED, (-far, far)) if low < 0 else ("Blues", (low, high))
-        _map(row[0], a, f"{name}: A", *colors)
+        _map(row[0], a, "\n".join(wrap(f"{name_of(name)}: A", WIDE)), *colors)
         _map(row[1], b, "B", *colors)
         _map(row[2], b - a, "B − A", SIGNED, (-most, most))
     return figure

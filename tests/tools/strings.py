@@ -84,6 +84,7 @@ TABLES = """
     analysis.contract.verdict VERDICTS
     analysis.maths.profiles DIRECTION
     analysis.measures.context_extension HOW
+    analysis.pages.compare NAMES
     analysis.pages.compare TITLES
     analysis.pages.decode READINGS
     analysis.pages.decode TITLES
