@@ -17,7 +17,8 @@ TURNED = "queries of each head rotated at random: arithmetic alone"
 MOVED = "[before|after, moved and scaled]"
 # those that tell most first
 NUMBERS = declared(f"""
-    [closer|farther]: {KEYS} [come closer, by mean 1/rank|move farther away], in {FULL}
+    [closer|farther]: {KEYS} [come closer|move farther away] by {joint_fit.NEARER} of mean 1/rank,
+        in {FULL}
         null: {MOST}
     mrr_[before_mean|mean]: {RANK} {FULL}, [before|after]
         null: mean 1/rank of shuffled keys
@@ -26,7 +27,7 @@ NUMBERS = declared(f"""
     spearman_[before_mean|mean]: Spearman's correlation of products and distances {MOVED}, text by
         text, mean of all heads
         null: {TURNED}[|, with their own scale]
-    closer_plane: {KEYS} come closer, by mean 1/rank, in {PLANE}
+    closer_plane: {KEYS} come closer by {joint_fit.NEARER} of mean 1/rank, in {PLANE}
         null: {MOST}
     fact n_kept: heads left unchanged, since no scale gave a lower correlation
     fact documents: documents read
@@ -85,10 +86,10 @@ of_one_text = replace(
 
 
 CLOSER = (
-    "{where} the most attended keys come closer in {closer} of the heads (shuffled keys: up to "
-    "{closer_null}), go farther in {farther} (up to {farther_null}) and stay as near in {same} (up "
-    "to {same_null}): {verdict}; mean 1/rank goes from {before:.2f} to {after:.2f} (chance: "
-    "{chance:.2f})."
+    "{where} the most attended keys come closer, by {nearer} of mean 1/rank or more, in {closer} "
+    "of the heads (shuffled keys: up to {closer_null}), go as much farther in {farther} (up to "
+    "{farther_null}) and stay about as near in {same} (up to {same_null}): {verdict}; mean 1/rank "
+    "goes from {before:.2f} to {after:.2f} (chance: {chance:.2f})."
 )
 
 
@@ -108,6 +109,7 @@ def _closer(r, space, where):
     values = {name: f"{value:.0%}" for name, value in share.items()}
     values |= {f"{name}_null": f"{value:.0%}" for name, value in null.items()}
     values |= {"before": before, "after": after, "chance": chance, "where": translated(where)}
+    values["nearer"] = joint_fit.NEARER
     return filled(
         CLOSER, verdict=shown if beyond else translated("neither beyond chance"), **values
     )

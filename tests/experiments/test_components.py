@@ -260,7 +260,7 @@ def test_a_model_that_knows_no_repeated_words_is_asked_of_prose(name):
 def test_heads_that_carry_an_answer_are_found(n_heads, of_patch, of_paths, tmp_path):
     """All of it alone, or a quarter each: four that share it are not taken for one that has it."""
     model = directed.by_positions((-1,) * n_heads, 0.2, written=True)
-    (tmp_path / "pairs.txt").write_text(power.words_before(model, 0))
+    (tmp_path / "pairs.txt").write_text(power.words_before(model, 7, 0))
     given = {"pairs": str(tmp_path / "pairs.txt")}
     r, s = analysis.run("patch", model, **given), analysis.run("paths", model, **given)
     assert (r.answer.verdict, s.answer.verdict) == (of_patch, of_paths)

@@ -48,10 +48,10 @@ def test_every_head_of_the_bundle_changes_without_any_slice(bundled):
 @pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
 def test_heads_that_do_read_slices_are_noticed(name):
     """W_Q and W_K are zero outside the blocks on their diagonal."""
-    r = run("slices", power.with_slices(1, None, name), documents=2, tokens=32)
+    r = run("slices", power.with_slices(1, minitx.load(name)), documents=2, tokens=32)
     assert r["n_changed"] == 0 and r["least"] < 1e-6 and (r["own_of_heads"] > 0.001).all()
     assert verdict("slices", r) == "yes" and "16 do not change" in says("slices", r)
-    first_alone = power.with_slices(0.25, None, name)
+    first_alone = power.with_slices(0.25, minitx.load(name))
     r = run("slices", first_alone, documents=2, tokens=32)
     assert r["n_changed"] == 12 and verdict("slices", r) == "partly"
 

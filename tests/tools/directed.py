@@ -105,22 +105,22 @@ def written_over(stay, size, seed=0, places=T):
     return replace(model, config=replace(model.config, d_mlp=NEURONS), layers=layers)
 
 
-def forgetful(erased=1.0):
+def forgetful(erased=1.0, places=T):
     """Layer 0 takes this share of the positions away; L1H0 copies the word before, if it finds it.
 
     It guesses the words of `runs` alone.
     """
     erase = position_head(0, ALL) | move(POSITIONS, POSITIONS, -erased)
     copy = position_head(-1, ALL) | move(WORDS, WORDS, 20.0)
-    model = build(wave_table(), {(0, 0): erase, (1, 0): copy})
+    model = build(wave_table(places), {(0, 0): erase, (1, 0): copy})
     b_U = np.full(model.config.n_vocab, -20.0)
     b_U[IN_RUNS] = 0
     return tiny.with_weights(model, W_U=0.08 * model.weights.W_U, b_U=b_U)
 
 
-def runs(seed=0):
-    """Token ids in which each word stands 16 times, so that the word before is the best guess."""
-    words = np.random.default_rng(seed).choice(IN_RUNS, 80)
+def runs(seed=0, n=1280):
+    """n token ids in which each word stands 16 times: the word before is the best guess."""
+    words = np.random.default_rng(seed).choice(IN_RUNS, n // 16)
     return " ".join(map(str, np.repeat(words, 16)))
 
 

@@ -1,11 +1,14 @@
 """How often verdicts say yes where they should, and where they must not: a table of docs/pages.
 
-    python tests/tools/power.py          measures all and writes the table
+    python tests/tools/power.py          measures all and writes the tables
     python tests/tools/power.py dial     one experiment, printed
 
+Documents have 64 tokens, or 512; a bundled model whose table is shorter has rows that are predicted
+from those before them.
+
 Planted: one, two or four heads that read positions and give a fixed offset 0.11, 0.2 or 0.5 of
-their attention, in documents of 64 and of 512 tokens; for `notch` they read waves of 2 to 4 tokens
-alone. Null: heads whose direction words alone make, of three kinds (directed.py), three seeds.
+their attention; for `notch` they read waves of 2 to 4 tokens alone. Null: heads whose direction
+words alone make, of three kinds (directed.py), three seeds.
 For `patch` and `paths` one, two or four heads copy the word before a hidden one, and as many write
 it: each has all, half or a quarter of the answer. Null: random weights. For `cca` MLPs write over
 none of the position waves, a quarter, three quarters or all.
@@ -19,7 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import directed
@@ -61,6 +64,7 @@ VERDICTS = {  # experiment -> its options
 }
 N_HEADS = 1, 2, 4
 N_PAIRS = 24
+ENDS = 4  # of a pair's tokens: those that begin and end a text, the word that differs, the hidden
 SHARES = 0.11, 0.2, 0.5
 LENGTHS = {64: 6, 512: 3}  # tokens -> documents
 LAGS = (-1,), (-1, 2), (-1, 2, -3, 1)
@@ -68,19 +72,25 @@ KINDS = "words", "copied", "near"
 SEEDS = range(3)
 STAY = 1, 0.75, 0.25, 0  # share of the waves that nothing writes over
 ROWS = {64: 60, 512: 8}  # tokens -> documents, enough for `cca`
-BUNDLES = "tiny-stories", "tiny-gpt2", "tiny-roberta"
-LEARNED = dict.fromkeys(
-    (
-        *("models", "attention", "norms", "probe", "reviews", "scale-positions"),
-        *("inject-positions", "remove-positions", "mask-positions", "shift", "joint-space"),
-        *("joint-grid", "predict", "projections", "slices", "attribution", "attribute", "heads"),
-        "circuit",
-    ),
-    BUNDLES,
-) | {"relearn": ("tiny-roberta",), "alignment": ("tiny-bart",)}
+LEARNED = (
+    *("models", "attention", "norms", "probe", "reviews", "scale-positions", "inject-positions"),
+    *("remove-positions", "mask-positions", "shift", "joint-space", "joint-grid", "predict"),
+    *("projections", "slices", "attribution", "attribute", "heads", "circuit", "relearn"),
+    "alignment",
+)
+BUNDLES = {64: ("tiny-gpt2", "tiny-roberta"), 512: ("tiny-bert", "tiny-roberta")}
+OWN_BUNDLES = {  # where an experiment asks only some models
+    "relearn": dict.fromkeys(LENGTHS, ("tiny-roberta",)),
+    "alignment": {64: ("tiny-bart",), 512: ()},  # tiny-bart reads 64 tokens
+}
+BEFORE, RIDGE = 24, 0.02  # rows that predict the next one; added to their squares
+UNASKED = {"shift": {"tokens"}, "attribution": {"tokens"}}  # which they choose themselves
+UNASKED |= {name: {"documents"} for name in ("reviews", "relearn", "alignment")}
+FEW = {64: {}, 512: {"documents": 8}}  # tokens -> options, where a model has learned
 NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
 SIZES = 0.25, 0.5, 1, 0  # of what is built in; the last is none of it
-PATCHES = {"patch": SEEDS, "paths": (0,)}  # seeds of pairs and of random weights
+PATCHES = "patch", "paths"
+PAIRED = {7: SEEDS, 64: (0,)}  # tokens of their pairs -> seeds; one more patch for each token
 
 
 def answer(name, model, **options):
@@ -98,41 +108,45 @@ def on_documents(name, model, tokens):
 
 
 def planted(name, tokens):
-    """Verdicts on the models whose heads read positions."""
+    """Verdicts on models whose heads read positions."""
     waves = FAST if name == "notch" else ALL
     for lags, share in itertools.product(LAGS, SHARES):
         yield on_documents(name, directed.by_positions(lags, share, tokens, waves), tokens)
 
 
-def null(name, kind):
-    """Verdicts on the models whose heads read words."""
+def null(name, kind, tokens):
+    """Verdicts on models whose heads read words."""
     for seed in SEEDS:
-        yield on_documents(name, directed.by_words(kind, seed=seed), 64)
+        model = directed.by_words(kind, seed=seed, places=max(tokens, directed.T))
+        yield on_documents(name, model, tokens)
 
 
-def of_answers(name, n_heads):
-    """Verdicts on the models in which so many heads carry the answer."""
-    for share, seed in itertools.product(SHARES, PATCHES[name]):
-        model = directed.by_positions((-1,) * n_heads, share, written=True)
+def of_answers(name, n_heads, tokens):
+    """Verdicts on models in which so many heads carry the answer."""
+    for share, seed in itertools.product(SHARES, PAIRED[tokens]):
+        model = directed.by_positions((-1,) * n_heads, share, max(64, tokens), written=True)
         with tempfile.TemporaryDirectory() as folder:
             pairs = Path(folder, "pairs.txt")
-            pairs.write_text(words_before(model, seed), encoding="utf-8")
+            pairs.write_text(words_before(model, tokens, seed), encoding="utf-8")
             yield answer(name, model, pairs=str(pairs))
 
 
-def words_before(model, seed):
+def words_before(model, tokens, seed):
     """N_PAIRS lines; each pair differs in the word before a hidden one, which is the answer."""
     pieces = model.tokenizer.pieces(repeated.words(model))
     words = [piece for piece in pieces if piece.startswith(" ") and piece[1:].isalpha()]
     rng = np.random.default_rng(seed)
-    lines = [rng.choice(words, 5, replace=False).tolist() for _ in range(N_PAIRS)]
-    said = [(f"{a}{b}{c}{x}<mask>", f"{a}{b}{c}{y}<mask>", x, y) for a, b, c, x, y in lines]
-    return "".join("|".join(line) + "\n" for line in said)
+    lines = []
+    for _ in range(N_PAIRS):
+        *others, x, y = rng.choice(words, 5, replace=False).tolist()
+        same = "".join(itertools.islice(itertools.cycle(others), tokens - ENDS))
+        lines.append(f"{same}{x}<mask>|{same}{y}<mask>|{x}|{y}\n")
+    return "".join(lines)
 
 
-def of_random_weights(name):
+def of_random_weights(name, tokens):
     """Verdicts on random weights, asked for random words that occur twice."""
-    for bundle, seed in itertools.product(("tiny-roberta", "tiny-gpt2"), PATCHES[name]):
+    for bundle, seed in itertools.product(("tiny-roberta", "tiny-gpt2"), PAIRED[tokens]):
         rng = np.random.default_rng(seed)
         yield answer(name, document_features.untrained(minitx.load(bundle), rng), seed=seed)
 
@@ -144,13 +158,14 @@ def readable(name, stay, tokens):
         yield answer(name, model, tokens=tokens, documents=ROWS[tokens])
 
 
-def drawn_anew(name):
+def drawn_anew(name, tokens):
     """Verdicts on bundled models whose queries and keys have noise in place of weights."""
     for bundle, seed in itertools.product(("deep-roberta", "tiny-roberta", "tiny-gpt2"), SEEDS):
-        model = minitx.load(bundle)
+        model = of_length(bundle, tokens)
         random = document_features.untrained(model, np.random.default_rng(seed))
         layers = tuple(map(_with_queries_and_keys, model.layers, random.layers))
-        yield answer(name, replace(model, layers=layers))
+        model = replace(model, layers=layers)
+        yield answer(name, model, tokens=tokens, documents=ROWS[tokens])
 
 
 def _with_queries_and_keys(own, other):
@@ -158,13 +173,51 @@ def _with_queries_and_keys(own, other):
     return Layer(**vars(own) | {"W_Q": other.W_Q, "W_K": other.W_K})
 
 
-def weakened(name, share):
+def weakened(name, share, tokens):
     """Verdicts on trained models of whose weights this share is noise of the same deviation."""
     seeds = SEEDS if share else SEEDS[:1]
-    for bundle, seed in itertools.product(LEARNED[name], seeds):
-        model = with_noise(minitx.load(bundle), share, seed)
-        drawn = {"seed": seed} if "seed" in registry.get(name).option_names else {}
-        yield analysis.run(name, model, **drawn).answer.verdict  # on its own text
+    bundles = OWN_BUNDLES.get(name, BUNDLES)[tokens]
+    own = set(registry.get(name).option_names) - UNASKED.get(name, set())
+    for bundle, seed in itertools.product(bundles, seeds):
+        asked = {"seed": seed, "tokens": tokens} | FEW[tokens]
+        options = {key: n for key, n in asked.items() if key in own}
+        model = with_noise(of_length(bundle, tokens), share, seed)
+        yield analysis.run(name, model, **options).answer.verdict  # on its own text
+
+
+@cache
+def of_length(bundle, tokens):
+    """A bundled model with so many positions: its first ones, or those of `predicted`."""
+    model = minitx.load(bundle)
+    begin = model.config.offset
+    table = model.weights.W_pos[: begin + model.config.n_ctx]
+    if tokens > model.config.n_ctx:
+        new = predicted(table[begin:].astype(float), tokens)
+        table = np.concatenate([table[:begin], new]).astype(np.float32)
+    return with_table(model, table[: begin + tokens])
+
+
+def predicted(table, n):
+    """n rows that go on as a table [T D] does: each is linear in the rows before it.
+
+    The linear map is fitted by ridge regression; every new row is as long as the table's are.
+    """
+    mean = table.mean(axis=0)
+    rows = [*(table - mean)]
+    past = np.array([np.concatenate(rows[t - BEFORE : t]) for t in range(BEFORE, len(rows))])
+    gram = past @ past.T + RIDGE * np.eye(len(past))
+    to_next = past.T @ np.linalg.solve(gram, np.array(rows[BEFORE:]))
+    length = np.linalg.norm(rows, axis=1).mean()
+    while len(rows) < n:
+        x = np.concatenate(rows[-BEFORE:]) @ to_next
+        rows.append(x * length / np.linalg.norm(x))
+    return np.array(rows) + mean
+
+
+def with_table(model, rows):
+    """The model with another position table, of so many positions."""
+    config = replace(model.config, n_pos=len(rows), n_ctx=len(rows) - model.config.offset)
+    return replace(tiny.with_weights(model, W_pos=rows), config=config)
 
 
 def with_noise(model, share, seed):
@@ -182,31 +235,28 @@ def with_noise(model, share, seed):
     return replace(model, weights=mixed(model.weights, noise.weights), layers=layers)
 
 
-def with_grown_norms(size, rng):
+def with_grown_norms(size, tokens, rng):
     """tiny-gpt2 with random rows of positions, the last 1 + 3 size times as long as the first."""
     model = minitx.load("tiny-gpt2")
-    n, width = model.weights.W_pos.shape
-    lengths = np.linspace(1, 1 + 3 * size, n) * np.linalg.norm(model.weights.W_E, axis=1).mean()
-    rows = rng.standard_normal((n, width))
-    rows *= lengths[:, None] / np.linalg.norm(rows, axis=1)[:, None]
-    return tiny.with_weights(model, W_pos=rows)
+    norm = np.linalg.norm(model.weights.W_E, axis=1).mean()
+    rows = rng.standard_normal((tokens, model.config.d_model))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    return with_table(model, norm * np.linspace(1, 1 + 3 * size, tokens)[:, None] * rows)
 
 
-def with_moved_keys(size, rng):
-    """Random weights whose keys are their queries, all moved by a vector `size` times as long."""
-    model = document_features.untrained(minitx.load("tiny-roberta"), rng)
-
+def with_moved_keys(size, tokens, rng):
+    """Random weights whose keys are their queries, all moved by a vector 2 size times as long."""
+    model = document_features.untrained(of_length("tiny-roberta", tokens), rng)
     layers = {}
     for i, w in enumerate(model.layers):
         b = rng.standard_normal(w.b_K.shape)
-        b *= size * np.linalg.norm(w.W_Q) / np.linalg.norm(b)
+        b *= 2 * size * np.linalg.norm(w.W_Q) / np.linalg.norm(b)
         layers[i] = {"W_K": w.W_Q, "b_Q": np.zeros_like(b), "b_K": b}
     return tiny.with_weights(model, layers=layers)
 
 
-def with_slices(size, _, name="tiny-roberta"):
-    """A model whose heads read their own slice alone, in this share of the layers."""
-    model = minitx.load(name)
+def with_slices(size, model):
+    """The model, whose heads read their own slice alone in this share of the layers."""
     H, d = model.config.n_heads, model.config.d_head
     blocks = np.kron(np.eye(H), np.ones((d, d))).astype(np.float32)  # on the diagonal
     cut = model.layers[: round(size * model.config.n_layers)]
@@ -214,81 +264,76 @@ def with_slices(size, _, name="tiny-roberta"):
     return tiny.with_weights(model, layers=layers)
 
 
-BUILT = {  # experiment -> its model, of a size and a generator; options (ids: of a seed)
+BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
     "norms": (with_grown_norms, {}),
     "inject-positions": (
-        lambda size, _: directed.forgetful(size),
-        {"ids": directed.runs, "documents": 10, "tokens": 64},
+        lambda size, tokens, _: directed.forgetful(size, max(tokens, directed.T)),
+        {"documents": 10},
     ),
     "joint-space": (with_moved_keys, {"distance": "euclidean"}),
     "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
-    "slices": (with_slices, {}),
+    "slices": (lambda size, tokens, _: with_slices(size, of_length("tiny-roberta", tokens)), {}),
 }
 
 
-def built_in(name, size):
+def built_in(name, size, tokens):
     """Verdicts on models in which so much of what an experiment asks for is built in."""
     build, options = BUILT[name]
+    options = options | {"tokens": tokens}
     with tempfile.TemporaryDirectory() as folder:
         for seed in SEEDS:
-            model, ids = build(size, np.random.default_rng(seed)), {}
-            if "ids" in options:
+            model = build(size, tokens, np.random.default_rng(seed))
+            if name == "inject-positions":
                 path = Path(folder, f"{seed}.txt")
-                path.write_text(options["ids"](seed), encoding="utf-8")
-                ids = {"ids": str(path)}
-            yield analysis.run(name, model, **options | ids).answer.verdict
+                path.write_text(directed.runs(seed, 20 * tokens), encoding="utf-8")
+                options["ids"] = str(path)
+            yield analysis.run(name, model, **options).answer.verdict
 
 
-def row_of_built(name):
+def row_of_built(name, tokens):
     """A row of the fifth table."""
-    return counted(name, [built_in(name, size) for size in SIZES])
+    return [built_in(name, size, tokens) for size in SIZES]
 
 
-def row_of_weakened(name):
+def row_of_weakened(name, tokens):
     """A row of the fourth table."""
-    return counted(name, [weakened(name, share) for share in NOISE])
+    return [weakened(name, share, tokens) for share in NOISE]
 
 
-def row_of_readable(name):
+def row_of_readable(name, tokens):
     """A row of the third table."""
-    columns = [readable(name, stay, 512) for stay in STAY]
-    return counted(name, [readable(name, 1, 64), *columns, drawn_anew(name)])
+    return [readable(name, stay, tokens) for stay in STAY] + [drawn_anew(name, tokens)]
 
 
-def row(name):
-    """A row of the first table."""
-    columns = [planted(name, tokens) for tokens in LENGTHS]
-    return counted(name, columns + [null(name, kind) for kind in KINDS])
-
-
-def row_of_answers(name):
+def row_of_answers(name, tokens):
     """A row of the second table."""
-    return counted(name, [of_answers(name, n) for n in N_HEADS] + [of_random_weights(name)])
+    return [of_answers(name, n, tokens) for n in N_HEADS] + [of_random_weights(name, tokens)]
 
 
-def counted(name, columns):
-    """A row: each kind of verdict, counted, in each column."""
-    counts = [Counter(column) for column in columns]
-    cells = [", ".join(f"{n} {kind}" for kind, n in each.most_common()) for each in counts]
-    return f"| `{name}` | {' | '.join(cells)} |"
+def row(name, tokens):
+    """A row of the first table."""
+    return [planted(name, tokens)] + [null(name, kind, tokens) for kind in KINDS]
 
 
-def table(heads, row, names):
-    """A table with a row for each of these experiments."""
-    lines = [f"| {' | '.join(['', *heads])} |", "|---" * (len(heads) + 1) + "|"]
-    return "\n".join([*lines, *map(row, names)]) + "\n"
+def table(heads, row, names, lengths=LENGTHS):
+    """A table with a row for each of these experiments and lengths: kinds of verdicts, counted."""
+    lines = [f"| {' | '.join(['', 'tokens', *heads])} |", "|---" * (len(heads) + 2) + "|"]
+    for name, tokens in itertools.product(names, lengths):
+        counts = [Counter(column) for column in row(name, tokens)]
+        cells = [", ".join(f"{n} {kind}" for kind, n in each.most_common()) for each in counts]
+        lines.append(f"| `{name}` | {tokens} | {' | '.join(cells)} |")
+        print(lines[-1], file=sys.stderr)
+    return "\n".join(lines) + "\n"
 
 
-COLUMNS = [*(f"positions, {tokens} tokens" for tokens in LENGTHS)]
-COLUMNS += ["words", "words, copied", "words near the token"]
+COLUMNS = "positions", "words", "words, copied", "words near the token"
 ANSWERED = "one head has all", "two have half each", "four a quarter each", "random weights"
-STAYED = "all waves stay, 64 tokens", "all, 512 tokens", "three quarters", "a quarter", "none"
-STAYED += ("queries and keys drawn anew",)
+STAYED = "all waves stay", "three quarters", "a quarter", "none", "queries and keys drawn anew"
 NOISY = "as trained", *(f"{share} of it noise" for share in NOISE[1:])
 AMOUNTS = "a quarter built in", "half", "all", "none"
 TABLES = {  # the place on the page: experiments and their table
     TABLE: (VERDICTS, partial(table, COLUMNS, row)),
-    ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers)),
+    ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers, lengths=PAIRED)),
     READABLE: (("cca",), partial(table, STAYED, row_of_readable)),
     WEAKENED: (LEARNED, partial(table, NOISY, row_of_weakened)),
     BUILT_IN: (BUILT, partial(table, AMOUNTS, row_of_built)),
