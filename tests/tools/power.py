@@ -78,7 +78,7 @@ LEARNED = (
     *("projections", "slices", "attribution", "attribute", "heads", "circuit", "relearn"),
     "alignment",
 )
-BUNDLES = {64: ("tiny-gpt2", "tiny-roberta"), 512: ("tiny-bert", "tiny-roberta")}
+BUNDLES = {64: ("tiny-stories", "tiny-gpt2", "tiny-roberta"), 512: ("tiny-bert", "tiny-roberta")}
 OWN_BUNDLES = {  # where an experiment asks only some models
     "relearn": dict.fromkeys(LENGTHS, ("tiny-roberta",)),
     "alignment": {64: ("tiny-bart",), 512: ()},  # tiny-bart reads 64 tokens
@@ -244,6 +244,15 @@ def with_grown_norms(size, tokens, rng):
     return with_table(model, norm * np.linspace(1, 1 + 3 * size, tokens)[:, None] * rows)
 
 
+def with_strange_rows(size, tokens, rng):
+    """tiny-roberta with this share of noise in the rows of positions that no document reaches."""
+    model = of_length("tiny-roberta", 2 * tokens)
+    rows = np.array(model.weights.W_pos)
+    far = rows[-tokens:]
+    far += size * (far.std() * rng.standard_normal(far.shape) - far)
+    return with_table(model, rows)
+
+
 def with_moved_keys(size, tokens, rng):
     """Random weights whose keys are their queries, all moved by a vector 2 size times as long."""
     model = document_features.untrained(of_length("tiny-roberta", tokens), rng)
@@ -270,6 +279,7 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
         lambda size, tokens, _: directed.forgetful(size, max(tokens, directed.T)),
         {"documents": 10},
     ),
+    "shift": (with_strange_rows, {}),
     "joint-space": (with_moved_keys, {"distance": "euclidean"}),
     "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
     "slices": (lambda size, tokens, _: with_slices(size, of_length("tiny-roberta", tokens)), {}),
@@ -320,6 +330,8 @@ def table(heads, row, names, lengths=LENGTHS):
     lines = [f"| {' | '.join(['', 'tokens', *heads])} |", "|---" * (len(heads) + 2) + "|"]
     for name, tokens in itertools.product(names, lengths):
         counts = [Counter(column) for column in row(name, tokens)]
+        if not any(counts):
+            continue
         cells = [", ".join(f"{n} {kind}" for kind, n in each.most_common()) for each in counts]
         lines.append(f"| `{name}` | {tokens} | {' | '.join(cells)} |")
         print(lines[-1], file=sys.stderr)
