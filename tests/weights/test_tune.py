@@ -44,6 +44,14 @@ def test_a_curve_of_200_steps_is_that_of_pytorch(variant):
     assert abs(np.array(run.losses) - expected).max() < 1e-5
 
 
+def test_the_loss_before_the_first_step_is_measured_once():
+    run = tuning.prepared(next(iter(tuning.CURVES)))
+    run.begin()
+    assert [step for step, _ in run.curve] == [0]
+    run.go_on()
+    assert [step for step, _ in run.curve].count(0) == 1
+
+
 def test_the_rate_rises_and_falls():
     rates = [adamw.rate_of(step, 100, 0.5, 0.1) for step in range(100)]
     assert np.allclose(rates[:10], 0.05 * np.arange(1, 11))
