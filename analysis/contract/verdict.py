@@ -16,6 +16,11 @@ NATS = 0.05  # per token: margin of losses, about a tenth of what small models g
 EFFECTS = ("yes", "partly")
 
 
+def of_few(n):
+    """The margin of a share of n heads: that of all shares, but more than one head of few."""
+    return max(MARGIN, 1.001 / n)
+
+
 class Finding(NamedTuple):
     """A measured value beside what chance reaches."""
 

@@ -458,11 +458,6 @@ def _count_right(r, directed, attention, seed):
     return result
 
 
-def one_head(r):
-    """The margin of a share of heads: that of all shares, but more than one head of few."""
-    return max(verdict.MARGIN, 1.001 / r["n_compared"])
-
-
 def _count(share, of="n_compared"):
     """A piece of a sentence: how many heads a share of them is."""
     return lambda r: f"{r[share] * Names(r)[of]:.0f}"
@@ -844,7 +839,7 @@ register(
             " of {n_compared}, ",
             When("pairs", "heads or angles shuffled", "maps shuffled"),
         ],
-        rule=Share("right", enough=MOST, margin=one_head),
+        rule=Share("right", enough=MOST, margin=lambda r: verdict.of_few(r["n_compared"])),
         without=Without("n_directed", "0 heads with a direction", "0"),
     ),
     says=When("pairs", PAIRS, OF_TABLE),

@@ -73,18 +73,13 @@ def of_heads(name):
     return lambda r: f"{round(r['c'].size * float(r[name]))}"
 
 
-def one_head(r):
-    """The margin of a share of heads: that of all shares, but more than one head of few."""
-    return max(verdict.MARGIN, 1.001 / np.size(r["c"]))
-
-
 # in the whole space: in the plane queries and keys lie apart until they are moved, so that those of
 # random weights come closer, too
 answer = Asks(
     "heads whose most attended keys are closer to their queries after moving and scaling",
     value=[of_heads("closer"), " of {c.size}"],
     chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
-    rule=Enough(Share("closer", enough=MAJORITY, margin=one_head)),
+    rule=Enough(Share("closer", enough=MAJORITY, margin=lambda r: verdict.of_few(np.size(r["c"])))),
 )
 of_one_text = replace(
     answer,

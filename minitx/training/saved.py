@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from ..files import one_line, read_json
-from ..weights import writing
+from ..weights import local, writing
 
 STATE, RECORD, TENSORS = "state.safetensors", "train.json", "model.safetensors"
 FORMAT = 1  # of train.json, also of one that names none
@@ -129,8 +129,7 @@ def is_list_of(kind, x):
 
 def digest_in(folder):
     """sha256 of a snapshot's tensors."""
-    with open(folder / TENSORS, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return local.measure(folder / TENSORS)["sha256"]
 
 
 # --- the state
