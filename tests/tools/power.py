@@ -133,8 +133,7 @@ def of_answers(name, n_heads, tokens):
 
 def words_before(model, tokens, seed):
     """N_PAIRS lines; each pair differs in the word before a hidden one, which is the answer."""
-    pieces = model.tokenizer.pieces(repeated.words(model))
-    words = [piece for piece in pieces if piece.startswith(" ") and piece[1:].isalpha()]
+    words = model.tokenizer.pieces(words_alone(model))
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(N_PAIRS):
@@ -142,6 +141,13 @@ def words_before(model, tokens, seed):
         same = "".join(itertools.islice(itertools.cycle(others), tokens - ENDS))
         lines.append(f"{same}{x}<mask>|{same}{y}<mask>|{x}|{y}\n")
     return "".join(lines)
+
+
+def words_alone(model):
+    """Ids of the words that are one token, with the blank before them."""
+    ids = repeated.words(model)
+    pieces = model.tokenizer.pieces(ids)
+    return ids[[piece.startswith(" ") and piece[1:].isalpha() for piece in pieces]]
 
 
 def of_random_weights(name, tokens):
@@ -264,6 +270,26 @@ def with_moved_keys(size, tokens, rng):
     return tiny.with_weights(model, layers=layers)
 
 
+def with_written_answer(size, tokens, rng):
+    """Random weights, but one head writes one answer alone, size times as long as the stream."""
+    model = of_length("tiny-gpt2", tokens)
+    ids = answer_and_prompt(model, tokens, rng)
+    model = document_features.untrained(model, rng)
+    x = minitx.run(model, ids[None, 1:], ["resid_post"])["resid_post", model.config.n_layers - 1]
+    new = model.weights.W_U[:, ids[0]] - model.weights.W_U.mean(axis=1)
+    new *= size * np.linalg.norm(x[0, -1]) / np.linalg.norm(new)
+    w = model.layers[-1]
+    W_V, b_V, W_O = w.W_V.copy(), w.b_V.copy(), w.W_O.copy()
+    W_V[:, : model.config.d_head] = b_V[: model.config.d_head] = 0  # of head 0
+    b_V[0], W_O[0] = 1, new
+    return tiny.with_weights(model, layers={w.index: {"W_V": W_V, "b_V": b_V, "W_O": W_O}})
+
+
+def answer_and_prompt(model, tokens, rng):  # -> [T]
+    """Drawn words: the first is the answer, the others are the prompt."""
+    return rng.choice(words_alone(model), tokens)
+
+
 def with_slices(size, model):
     """The model, whose heads read their own slice alone in this share of the layers."""
     H, d = model.config.n_heads, model.config.d_head
@@ -282,6 +308,7 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
     "shift": (with_strange_rows, {}),
     "joint-space": (with_moved_keys, {"distance": "euclidean"}),
     "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
+    "attribute": (with_written_answer, {}),
     "slices": (lambda size, tokens, _: with_slices(size, of_length("tiny-roberta", tokens)), {}),
 }
 
@@ -289,7 +316,8 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
 def built_in(name, size, tokens):
     """Verdicts on models in which so much of what an experiment asks for is built in."""
     build, options = BUILT[name]
-    options = options | {"tokens": tokens}
+    if "tokens" in registry.get(name).option_names:
+        options = options | {"tokens": tokens}
     with tempfile.TemporaryDirectory() as folder:
         for seed in SEEDS:
             model = build(size, tokens, np.random.default_rng(seed))
@@ -297,6 +325,10 @@ def built_in(name, size, tokens):
                 path = Path(folder, f"{seed}.txt")
                 path.write_text(directed.runs(seed, 20 * tokens), encoding="utf-8")
                 options["ids"] = str(path)
+            if name == "attribute":
+                ids = answer_and_prompt(model, tokens, np.random.default_rng(seed))
+                target, *prompt = model.tokenizer.pieces(ids)
+                options |= {"target": target, "prompt": "".join(prompt)}
             yield analysis.run(name, model, **options).answer.verdict
 
 
