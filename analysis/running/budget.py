@@ -354,11 +354,21 @@ def _reads(plan):
 def time_left(plan, waiting, finished, passed):
     """Seconds that a report still takes, after so many; finished: {experiment: its seconds}.
 
-    waiting: the experiments that are at work or still to come.
+    waiting: the experiments that are at work or still to come. Of those left out the ones that will
+    fit are counted, too.
     """
-    expected = {name: plan.expected.get(name, 0.0) for name in (*finished, *waiting)}
-    whole = side_by_side(expected, plan.cores) * slower(plan, finished)
-    return max(whole - passed, 0.0)
+    ratio = slower(plan, finished)
+
+    def left(names):
+        expected = {name: plan.expected.get(name, 0.0) for name in (*finished, *names)}
+        return max(side_by_side(expected, plan.cores) * ratio - passed, 0.0)
+
+    coming = [*waiting]
+    for name in reversed(plan.left_out):
+        is_new = name not in finished and name not in coming
+        if is_new and fits(plan, name, finished, passed + left(coming)):
+            coming.append(name)
+    return left(coming)
 
 
 def slower(plan, finished):

@@ -106,9 +106,16 @@ def test_the_time_left_follows_what_the_finished_ones_took():
     took = {"lags": 80.0, "alignment": 0.0}
     assert budget.time_left(plan, ["dial"], took, 80.0) == pytest.approx(100 * 110 / 70 - 80)
     assert budget.time_left(plan, ["dial"], {"lags": 4.0}, 50.0) == 0
-    more = plan._replace(expected=plan.expected | {"shift": 50.0}, left_out=("shift",))
-    assert budget.time_left(more, ["dial", "lags"], {}, 10.0) == 90
-    assert budget.time_left(more, ["dial", "lags", "shift"], {}, 10.0) == 140
+
+
+def test_of_what_is_left_out_the_time_left_counts_what_will_be_taken_in():
+    """Ten minutes; what ends within nine is taken in, what says most, the last, first."""
+    expected = {"dial": 60.0, "lags": 40.0, "shift": 50.0, "patch": 400.0}
+    plan = planned(0.001)._replace(expected=expected, left_out=("patch", "shift"), cores=1)
+    assert budget.time_left(plan, ["dial", "lags"], {}, 10.0) == 140
+    assert budget.time_left(plan, ["dial", "lags", "shift"], {}, 10.0) == 140
+    turned = plan._replace(left_out=("shift", "patch"))
+    assert budget.time_left(turned, ["dial", "lags"], {}, 10.0) == 490
 
 
 def test_nothing_is_planned_for_what_a_model_does_not_have():
