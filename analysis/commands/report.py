@@ -13,7 +13,7 @@ MINUTES = options.understand(
     "minutes",
     Annotated[float, options.AtLeast(0)],
     budget.USUAL,
-    "minutes in which all is to be done, with fewer documents and experiments where it needs more "
+    "minutes for which all is planned, with fewer documents and experiments where it needs more "
     "(0: no limit; so by itself for bundled models, and where --workers or a --scheduler measure)",
 )
 

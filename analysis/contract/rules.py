@@ -293,7 +293,7 @@ class Asks:
             return Answer(nothing.KIND, *nothing.words(result), "")
         names = Names(result, self.scope)
         value, chance = self.value, self.chance
-        lacks = self.without if self.without and not names.has(self.without.name) else None
+        lacks = self._lacks(names)
         if lacks and isinstance(lacks.value, Asks):
             return replace(lacks.value, scope=self.scope)(result)
         if lacks:
@@ -304,6 +304,15 @@ class Asks:
         if kind == "undecided" and not lacks:
             texts[1] += self.rule.lack(names)
         return Answer(kind, *texts)
+
+    def _lacks(self, names):
+        """`without`, where there is nothing to ask of; else None."""
+        return self.without if self.without and not names.has(self.without.name) else None
+
+    def is_idle(self, result):
+        """Whether an answer is undecided because there was nothing to ask of."""
+        lacks = self._lacks(Names(result, self.scope))
+        return bool(lacks) and lacks.verdict == "undecided" and not isinstance(lacks.value, Asks)
 
     def scaled(self, times):
         """The same with thresholds scaled, also of what is asked in its place."""

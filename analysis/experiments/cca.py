@@ -44,7 +44,7 @@ def cca(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Documents = 20,
+    documents: options.Documents = 24,
     tokens: options.Tokens = 0,
     components: options.Count = USUAL,
     shuffles: options.Shuffles = 100,

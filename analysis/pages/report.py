@@ -189,7 +189,9 @@ def limited(plan, name):
     """What a plan left out, and how to run it; "" where it left out nothing."""
     if plan is None or plan.is_whole:
         return ""
-    text = "Limited to {minutes:g} minutes, this report {plan}. Without a limit: {all}; one: {one}."
+    text = (
+        "Planned for {minutes:g} minutes, this report {plan}. Without a limit: {all}; one: {one}."
+    )
     commands = {"all": f"minitx report {name} --minutes 0", "one": f"minitx run NAME {name}"}
     commands = {key: f"<code>{escape(command)}</code>" for key, command in commands.items()}
     said = filled(text, minutes=plan.minutes, plan=escape(budget.says(plan)), **commands)

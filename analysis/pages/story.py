@@ -142,8 +142,8 @@ SENTENCES = (
             "{documents[2]} held-out documents. R² is {r2_on:.2f} {best_layer}, "
             "**{r2_on_last:.2f}** after the last layer",
             When("is_left", "", When("is_lost", ", no more than random weights give", UNTOLD)),
-            " (positions shuffled: {r2_on_null:z.2f}; random weights: at best {r2_random:.2f}, "
-            "{random_layer}).",
+            " (positions shuffled: {r2_on_null:z.2f}; random weights: {r2_random:.2f} "
+            "{random_layer}, {random_last[0]:z.2f} after the last).",
         ],
         Of("r2_on", null=("r2_on_null", "r2_random_interval[1]")),
     ),
@@ -165,12 +165,14 @@ SENTENCES = (
             "{documents} documents). This is ",
             When(
                 "loss_interval[1][0] > loss_null",
-                "worse than guessing each token by its frequency ({loss_null.exp:.3g}).",
+                "worse than guessing each token by its frequency in these documents "
+                "({loss_null.exp:.3g}).",
                 When(
                     "loss_interval[1][1] < loss_null",
-                    "still better than guessing each token by its frequency ({loss_null.exp:.3g}).",
-                    "neither better nor worse than guessing each token by its frequency "
-                    "({loss_null.exp:.3g}) as far as {n_predicted} tokens tell.",
+                    "still better than guessing each token by its frequency in these documents "
+                    "({loss_null.exp:.3g}).",
+                    "neither better nor worse than guessing each token by its frequency in these "
+                    "documents ({loss_null.exp:.3g}) as far as {n_predicted} tokens tell.",
                 ),
             ),
         ],
@@ -181,8 +183,8 @@ SENTENCES = (
         AWAY,
         "relearn",
         "With gaps between words and only the table retrained, **{n_follow} of {n_directed}** "
-        "heads with a direction look as many words away as before (random table: "
-        "{n_fresh}).",
+        "heads with a direction in documents of {n_words} tokens look as many words away as before "
+        "(random table: {n_fresh}).",
         needs="follows_learned",
         also=True,
     ),
@@ -222,10 +224,10 @@ SHORT = {  # the same in a few words, by the experiment; they make one sentence,
         "without its table the model is ",
         When(
             "loss_interval[1][0] > loss_null",
-            "worse than guessing tokens by frequency",
+            "worse than guessing tokens by their frequency in these documents",
             When(
                 "loss_interval[1][1] < loss_null",
-                "worse, but better than guessing tokens by frequency",
+                "worse, but better than guessing tokens by their frequency in these documents",
                 "**worse**",
             ),
         ),
@@ -263,7 +265,13 @@ def runs_of(numbers):
     return ", ".join(translated(" to ").join(pair) for pair in ends)
 
 
-LEFT = Enough(Of("r2_on_last", null=("r2_on_null", "r2_random_interval[1]")))
+def random_last(r):
+    """R² in the last layer of random weights, and the upper end of its interval."""
+    row = r["conditions"].tolist().index("random weights, on")
+    return r["r2"][row, -1], r["r2_interval"][row, -1, 1]
+
+
+LEFT = Enough(Of("r2_on_last", null=("r2_on_null", lambda r: random_last(r)[1])))
 
 
 def is_left(r):
@@ -304,6 +312,8 @@ NAMED = {
     "random_layer": lambda r: place(r, "random weights, on"),
     "is_each": is_each,
     "n_shifts": n_shifts,
+    "n_words": lambda r: r["T"] // (1 + r["fillers"]),
+    "random_last": random_last,
 }
 
 
@@ -343,8 +353,8 @@ def in_short(lines, runs):
 
 def counted(outcomes):
     """How many tests of the themes told here show an effect, none, or are undecided."""
-    themed = [name for theme in STORY for name in themes.THEMES[theme] if name in outcomes]
-    shown = [outcomes[name][1] for name in themed if _judged(outcomes[name][1])]
+    themed = [outcomes[name] for t in STORY for name in themes.THEMES[t] if name in outcomes]
+    shown = [outcome for experiment, outcome in themed if _judged(experiment, outcome)]
     kinds = Counter(outcome.answer.verdict for outcome in shown)
     numbers = {kind: kinds[kind] for kind in WITHOUT_EFFECT}
     numbers["effect"] = len(shown) - sum(numbers.values())
@@ -359,7 +369,7 @@ def against(topic, outcomes):
     """A sentence that names the experiments of a topic's theme without an effect, if any."""
     names = themes.THEMES[topic] if topic == CARRY else ()
     own = [outcomes[name] for name in names if name in outcomes]
-    asked = [(run.name, outcome.answer.verdict) for run, outcome in own if _judged(outcome)]
+    asked = [(run.name, outcome.answer.verdict) for run, outcome in own if _judged(run, outcome)]
     lists = []
     for kind, text in WITHOUT_EFFECT.items():
         missing = [themes.short(name) for name, given in asked if given == kind]
@@ -371,11 +381,11 @@ def against(topic, outcomes):
     return " " + filled(text, all=len(asked), lists="; ".join(lists))
 
 
-def _judged(outcome):
-    """Whether an experiment ran and gave a verdict on something."""
+def _judged(experiment, outcome):
+    """Whether an experiment ran and had something to judge, such as heads with a direction."""
     if isinstance(outcome, single.Failure) or not outcome.answer:
         return False
-    return outcome.answer.verdict != "nothing"
+    return outcome.answer.verdict != "nothing" and not experiment.answer.is_idle(outcome.result)
 
 
 def enters(model):

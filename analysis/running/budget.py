@@ -102,7 +102,7 @@ COSTS = {
     "residual": Cost(0.5, 1, 2, 8),
     "chain": Cost(0.7, 1, 10, 8),
     "bases": Cost(0.4, 50, 1, 16),
-    "cca": Cost(0.3, 35, 4, 20, is_own=True),
+    "cca": Cost(0.3, 35, 4, 24, is_own=True),
     "norms": Cost(0.4, 25, 0.5, 60, is_own=True),
     "mixing": Cost(0.4, 3, 2, 8),
     "parts": Cost(0.3, 15),

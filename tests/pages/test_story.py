@@ -39,6 +39,7 @@ PROBE = {
     "r2_on": 0.9,
     "r2_on_null": -0.001,
     "r2_on_last": 0.6,
+    "r2_interval": np.array([[[0.85, 0.95], [0.5, 0.7]], [[0.1, 0.3], [0.2, 0.3]]]),
     "r2_random": 0.25,
     "r2_random_interval": np.array([0.2, 0.3]),
     "documents": np.array([40, 8, 12]),
@@ -58,6 +59,8 @@ RELEARN = {
     "n_directed": 2,
     "follows_learned": np.ones((2, 2), bool),
     "follows_fresh": np.array([[True, True], [False, False]]),
+    "T": 129,
+    "fillers": 3,
 }
 SHIFTS = {"shifts": np.array([-4, -3, -2, -1, 0, 1, 2, 3, 4]), "documents": 16}
 VIT = minitx.load(weights.find("tiny-vit"))
@@ -100,11 +103,12 @@ def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
     )
     assert texts["dial"].startswith("2 heads × 8 shifts of up to 4 tokens: in **15 of 16** cases")
     assert "R² is 0.90 before the first layer, **0.60** after the last layer (" in texts["probe"]
-    assert "random weights: at best 0.25, after layer 0)" in texts["probe"]
+    assert "random weights: 0.25 after layer 0, 0.25 after the last)" in texts["probe"]
     assert texts["remove-positions"] == (
         "Trained with its table, the model has a pseudo-perplexity of 12; with the table at zero "
         "**400** (95% interval 250 to 600; 20 documents). This is neither better nor worse "
-        "than guessing each token by its frequency (300) as far as 139 tokens tell."
+        "than guessing each token by its frequency in these documents (300) as far as 139 tokens "
+        "tell."
     )
 
 
@@ -126,7 +130,7 @@ def test_shares_of_heads_are_counted(monkeypatch):
     given = {"remove-positions": WITHOUT, "relearn": RELEARN}
     assert lines(monkeypatch, given)["relearn"] == (
         "With gaps between words and only the table retrained, **2 of 2** heads with a direction "
-        "look as many words away as before (random table: 1)."
+        "in documents of 32 tokens look as many words away as before (random table: 1)."
     )
 
 
@@ -143,6 +147,9 @@ def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, 
 def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
     texts = lines(monkeypatch, {"probe": PROBE | {"r2_on_last": 0.35}})
     assert "**0.35** after the last layer, no more than random weights give (" in texts["probe"]
+    by_words = {"r2_on_last": 0.45, "r2_random_interval": np.array([0.3, 0.4])}  # in the input
+    texts = lines(monkeypatch, {"probe": PROBE | by_words})
+    assert "**0.45** after the last layer (" in texts["probe"]
     few = PROBE | {"r2_on_last": 0.35, "n_rows": np.array(138)}
     texts = lines(monkeypatch, {"probe": few})
     assert "layer, too few rows to tell it from what random weights give (" in texts["probe"]
@@ -154,15 +161,18 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     given = {"probe": "partly", "components": "yes", "chain": "no", "cca": "undecided"}
     given["residual"] = "nothing"
     monkeypatch.setattr(story, "enters", lambda model: "By a table.")
-    runs = [(EXPERIMENTS[name], outcome(PROBE, kind), 0.0) for name, kind in given.items()]
+    asked = PROBE | {"n_pairs": 2}
+    runs = [(EXPERIMENTS[name], outcome(asked, kind), 0.0) for name, kind in given.items()]
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
-        "after layer 0). That need not be large, or used: of the 3 tests here, no effect: one "
+        "after the last). That need not be large, or used: of the 3 tests here, no effect: one "
         "head shifted; undecided: positions stay readable."
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
-    assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after layer 0).")
+    assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after the last).")
+    idle = [(EXPERIMENTS["chain"], outcome({"n_pairs": 0}, "undecided"), 0.0)]
+    assert story.lines_of(TEXTS, agreeing + idle)[-1][1].endswith("after the last).")
 
 
 def in_short(monkeypatch, results):
@@ -186,7 +196,8 @@ def test_one_sentence_says_all_of_it_first(monkeypatch):
     changed = {"probe": PROBE | {"r2_on_last": 0.35}, "remove-positions": WITHOUT | lost}
     assert in_short(monkeypatch, changed) == (
         "In short: after the last layer a linear probe finds positions no better than with random "
-        "weights; without its table the model is worse than guessing tokens by frequency."
+        "weights; without its table the model is worse than guessing tokens by their frequency in "
+        "these documents."
     )
 
 

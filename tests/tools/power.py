@@ -89,6 +89,7 @@ UNASKED |= {name: {"documents"} for name in ("reviews", "relearn", "alignment")}
 FEW = {64: {}, 512: {"documents": 8}}  # tokens -> options, where a model has learned
 NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
 SIZES = 0.25, 0.5, 1, 0  # of what is built in; the last is none of it
+AHEAD = 64  # positions by which documents are shifted: so far `predicted` goes on at no cost
 PATCHES = "patch", "paths"
 PAIRED = {7: SEEDS, 64: (0,)}  # tokens of their pairs -> seeds; one more patch for each token
 
@@ -252,9 +253,10 @@ def with_grown_norms(size, tokens, rng):
 
 def with_strange_rows(size, tokens, rng):
     """tiny-roberta with this share of noise in the rows of positions that no document reaches."""
-    model = of_length("tiny-roberta", 2 * tokens)
+    ahead = min(tokens, AHEAD)
+    model = of_length("tiny-roberta", tokens + ahead)
     rows = np.array(model.weights.W_pos)
-    far = rows[-tokens:]
+    far = rows[-ahead:]
     far += size * (far.std() * rng.standard_normal(far.shape) - far)
     return with_table(model, rows)
 
@@ -305,7 +307,7 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
         lambda size, tokens, _: directed.forgetful(size, max(tokens, directed.T)),
         {"documents": 10},
     ),
-    "shift": (with_strange_rows, {}),
+    "shift": (with_strange_rows, {"steps": 3}),
     "joint-space": (with_moved_keys, {"distance": "euclidean"}),
     "joint-grid": (with_moved_keys, {"distance": "euclidean", "documents": 8}),
     "attribute": (with_written_answer, {}),
