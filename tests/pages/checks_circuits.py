@@ -170,6 +170,7 @@ def test_two_texts_are_patched_or_refused(live):
     maps = part(live, "patch-maps").get_by_role("img")
     expect(maps).to_have_count(4)
     expect(part(live, "patch-maps")).to_contain_text("second text into the first")
+    expect(part(live, "patch-maps")).to_contain_text("Most in a frame: before layer")
     explored.click(
         maps.first.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(6)
     )
@@ -192,5 +193,23 @@ def test_the_tab_tells_model_and_text_and_a_refused_text_fades_the_views(live):
     expect(live).to_have_title(re.compile("tiny-gpt2: She was old"))
     part(live, "text").fill("a " * 400)
     expect(live.locator("body.refused")).to_have_count(1)
+    for of_text in "#views", "#tokens", "#readout", "#live-guesses":
+        expect(live.locator(of_text)).to_have_css("opacity", "0.35")
     part(live, "text").fill("She was")
     expect(live.locator("body.refused")).to_have_count(0)
+
+
+def test_a_slow_server_fades_what_is_of_the_text_before(live):
+    tokens, slow = live.locator("#tokens"), []
+
+    def hold(route):
+        slow.append(route)
+
+    live.route("**/api/run", hold)
+    part(live, "text").fill("She was old")
+    expect(part(live, "status")).to_have_class("waits")
+    expect(tokens).to_have_css("opacity", "1")
+    expect(tokens).to_have_css("opacity", "0.35")  # after a second
+    slow.pop().continue_()
+    expect(tokens).to_have_css("opacity", "1")
+    expect(tokens).to_contain_text("␣old")

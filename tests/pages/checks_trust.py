@@ -132,6 +132,8 @@ def test_a_matrix_of_a_long_text_says_what_it_does_not_show(live):
     matrix = page.locator("#matrix")
     expect(matrix).to_contain_text("keys are wider than this box")
     expect(matrix.locator(".plot")).to_have_class(re.compile("right"))
+    looks = "x => [getComputedStyle(x).fontWeight, getComputedStyle(x, '::after').content]"
+    assert matrix.locator(".plot").evaluate(looks) == ["400", "none"]  # not of a right guess
     ends = matrix.locator("[aria-label*='x-axis tick label'] text").evaluate_all(
         "all => all.map(x => x.getBoundingClientRect()).map(b => [b.left, b.right])"
     )
