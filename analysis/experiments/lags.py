@@ -378,7 +378,7 @@ def _draw_one_head(figure, r, i):
         axes.axvspan(FIRST_HIDDEN, last_hidden, **HIDDEN, linewidth=0)
         axes.set_xlabel("lag (tokens, + right)")
     panels[0].set_ylabel("cross-correlation of\nquery and key, by column")
-    panels[1].set_ylabel("their parts of the score,\nstacked; black: the sum")
+    panels[1].set_ylabel("their parts of the score,\nstacked; line: the sum")
     panels[2].set_ylabel("mean score\nof a pair", color=draw.BLUE)
     twin.set_ylabel("mean attention", color=draw.VERMILION)
     figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=4)

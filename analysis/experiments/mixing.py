@@ -169,7 +169,7 @@ def _draw_changed(axes, r, writer):
     axes.imshow(changed.mean(axis=0), cmap="Blues", vmin=0, vmax=1.25)
     token_ticks(axes.set_xticks, r["pieces"], LABELLED, rotation=90)
     token_ticks(axes.set_yticks, r["pieces"], LABELLED)
-    axes.set(xlabel="vector that is replaced", ylabel="row that changes (dark: in all layers)")
+    axes.set(xlabel="vector that is replaced", ylabel="row that changes (strongest: in all layers)")
     edges = np.arange(0.5, len(r["pieces"]) - 1)  # else a full map is one square
     axes.vlines(edges, -0.5, edges[-1] + 1, color="white", linewidth=0.8)
     axes.hlines(edges, -0.5, edges[-1] + 1, color="white", linewidth=0.8)

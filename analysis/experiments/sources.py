@@ -483,7 +483,7 @@ def _draw_parts(axes, r):
     axes.set_xticks(places, r["heads"][:n], rotation=90)
     axes.set_xlim(-0.6, max(n, SHOWN) - 0.4)
     axes.set_ylabel("share of the peak")
-    axes.set_title("what peaks are made of (black:\npositions, 99% of shuffled positions)")
+    axes.set_title("what peaks are made of (dash:\npositions, 99% of shuffled positions)")
 
 
 def _draw_waves(axes, r):
@@ -500,7 +500,7 @@ def _draw_waves(axes, r):
     axes.set_xticks(range(len(names)), names, rotation=45)
     axes.set_xlabel("period of the wave (tokens)")
     axes.set_ylabel("share of the peak")
-    axes.set_title("waves in position × position\n(black: a spike, all waves alike)")
+    axes.set_title("waves in position × position\n(dash: a spike, all waves alike)")
     axes.legend()
 
 

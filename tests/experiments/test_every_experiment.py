@@ -87,6 +87,7 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
             assert not cut_off(figure)
             assert not too_small(figure)
             assert not too_pale(figure)
+            assert not of_paper(figure)
             assert scales(figure) <= {"Blues", "RdBu_r"}
 
 
@@ -216,6 +217,12 @@ def panels(figure, least=30):
 def too_pale(figure, least=3):
     """Lines of panels that contrast less with their ground, on paper or in a dark page."""
     return [each for each in colors_of_lines(figure) if min(from_grounds(*each)) < least]
+
+
+def of_paper(figure):
+    """Words of a figure that a dark page, where black is white, makes wrong."""
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    return [text for text in texts if re.search(r"\b(black|white|dark|pale|light)\b", text)]
 
 
 def scales(figure):
