@@ -364,7 +364,11 @@ def test_the_large_picture_is_saved(page, saved, ending):
         root = ElementTree.fromstring(path.read_bytes())
         dots = [x.get("d") for x in root.iter("{http://www.w3.org/2000/svg}path")]
         assert sum(d.count("M") for d in dots) == len(places(page)) == 108
-        assert "L0H1" in "".join(root.itertext()) and "query" in "".join(root.itertext())
+        assert "L0H1" in "".join(root.itertext()) and "■ query ■ key" in "".join(root.itertext())
+        marks = page.locator(".legend .mark")
+        colours = marks.evaluate_all("all => all.map(x => x.style.background)")
+        tspans = root.iter("{http://www.w3.org/2000/svg}tspan")
+        assert [x.get("fill") for x in tspans] == colours
     else:
         assert len(np.unique(imread(path).reshape(-1, 4), axis=0)) > 20
 

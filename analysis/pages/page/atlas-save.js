@@ -8,7 +8,7 @@ function asSVG(cloud, title, legend) {
   // discs and diamonds of one colour are one path; marks are those of the page
   const [width, height] = cloud.size,
     palette = colours(),
-    write = (text, attributes) => `<text ${attributes}>${quotedIn(text)}</text>`;
+    write = (text, attributes) => `<text ${attributes}>${text}</text>`;
   const dots = grouped(cloud.points).map(({style, isLit, own}) => {
     const radius = sizeOf(cloud, isLit) / 2,
       shapes = own.map(i => dot(cloud.screen(i), radius, i >= cloud.points.split));
@@ -17,14 +17,27 @@ function asSVG(cloud, title, legend) {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + HEAD + FOOT}" font-family="system-ui, sans-serif" font-size="13">`,
     `<rect width="100%" height="100%" fill="${palette.card}"/>`,
-    write(title, `x="6" y="20" font-weight="600" fill="${palette.text}"`),
+    write(quotedIn(title), `x="6" y="20" font-weight="600" fill="${palette.text}"`),
     `<svg y="${HEAD}" width="${width}" height="${height}">`,
     `<rect width="100%" height="100%" fill="${palette.back}"/>`,
     ...dots,
     `<image width="${width}" height="${height}" href="${cloud.marks.toDataURL()}"/></svg>`,
-    write(legend, `x="6" y="${height + HEAD + 17}" fill="${palette.soft}"`),
+    write(inColours(legend), `x="6" y="${height + HEAD + 17}" fill="${palette.soft}"`),
     "</svg>",
   ].join("\n");
+}
+
+function inColours(legend) {
+  // a square of each colour, or of nine of a scale, beside the words
+  const squares = ({style}) => style.background.match(/rgb\([^)]*\)/g),
+    parts = [...legend.querySelectorAll("i, span:not(:has(*))")].map(part =>
+      part.matches("span")
+        ? quotedIn(part.textContent)
+        : squares(part)
+            .map(colour => `<tspan fill="${colour}">■</tspan>`)
+            .join(""),
+    );
+  return parts.join(" ");
 }
 
 const quotedIn = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);

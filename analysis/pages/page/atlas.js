@@ -41,7 +41,7 @@ function pane(run) {
     button(say("reset"), say("The whole picture"), () => cloud.home()),
     ...["svg", "png"].map(kind =>
       button(kind.toUpperCase(), say("Save this picture as a file"), () =>
-        saveAs(kind, cloud, nameOf(run, state.heads[run]), seenIn(run), key.textContent),
+        saveAs(kind, cloud, nameOf(run, state.heads[run]), seenIn(run), key),
       ),
     ),
   );
