@@ -85,6 +85,7 @@ def listed(model, run):
 def path(tmp_path, monkeypatch):
     """A report of runs that answer, that fail and that cannot be; long lists in each."""
     plant(monkeypatch, listed, bad, unfit, good, answer=answers("partly"), numbers=LONG)
+    monkeypatch.setattr(report, "several", lambda *_: "2.69 (dial: 8 documents)")
     write_report(tmp_path)
     return tmp_path / "index.html"
 
@@ -243,6 +244,8 @@ def test_no_value_is_broken_inside_a_word(open_page, path, width):
     page = open_page(path, width, 900)
     page.evaluate(UNFOLDED)
     assert page.evaluate(BROKEN, CELLS) == []
+    facts = page.locator(".facts")
+    assert facts.evaluate("x => x.offsetWidth <= x.parentElement.clientWidth")
 
 
 @pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # a picture needs a style in Firefox
