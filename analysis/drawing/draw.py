@@ -134,8 +134,9 @@ def described(picture):
     >>> picture = figure(4, 3)
     >>> picture.subplots().set(title="weights", xlabel="offset", ylabel="mean")[0].get_text()
     'weights'
+    >>> _ = picture.suptitle("by chance")
     >>> described(picture)
-    'weights: offset, mean'
+    'by chance: weights: offset, mean'
     """
     panels = {}  # each once, in their order
     for axes in picture.axes:
@@ -143,7 +144,8 @@ def described(picture):
         names = filter(None, (axes.get_xlabel(), axes.get_ylabel()))
         said = ": ".join(filter(None, (title, ", ".join(names))))
         panels[" ".join(said.replace("\\$", "$").split())] = None
-    return "; ".join([*filter(None, panels)][:TOLD])
+    said = "; ".join([*filter(None, panels)][:TOLD])
+    return ": ".join(filter(None, (picture.get_suptitle(), said)))
 
 
 def lay_out(picture):

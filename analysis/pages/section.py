@@ -7,6 +7,7 @@ from html import escape
 from urllib.parse import quote
 
 from ..contract import nothing, results, wording
+from ..drawing import draw
 from ..machine.files import as_json
 from ..machine.language import count, filled, label, translated
 from ..running import single
@@ -75,7 +76,7 @@ def image(svg, lead):
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
     titled = TITLE.search(svg)
     panels = f". {titled[1]}" if titled else ""  # escaped in SVG, as in HTML
-    alt = f"{escape(lead)}{panels}".replace('"', "&quot;")
+    alt = f"{escape(draw.signs(lead))}{panels}".replace('"', "&quot;")
     sign = escape(translated("wider than the page: scroll"))
     return f'<figure tabindex="0" data-wide="{sign}"><img alt="{alt}" src="{source}"></figure>'
 

@@ -242,6 +242,8 @@ def test_numbers_below_zero_have_a_minus_sign_on_the_page(tmp_path, monkeypatch)
     _, page = write_report(tmp_path)
     assert "−0.5 (L0-L2)" in page.of("answers") and "-0.5" not in page.of("answers")
     assert "At −1, `--x −2`." in page.of("good")
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.search('alt="Figure: [^"]*: −0.5 ', html)
     record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert record["experiments"]["good"]["answer"]["value"] == "-0.5 (L0-L2)"
     assert parts.typeset('<p id="a-1">1e-05, a-1</p><code>-1</code>') == (

@@ -912,7 +912,7 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? say("first text into the second") : say("second text into the first")}`;
   const largest = d3.greatest(cells, d => Math.abs(d.x));
   const most = best
-    ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
+    ? say`Most in a frame: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
     : say`None of ${cells.length} exceeds an unrelated text by a tenth: ${label(largest)} carries most, ${share(largest.x)}, and the unrelated text up to ${share(largest.chance)}.`;
   const box = make(
     "figure",
