@@ -165,8 +165,8 @@ class Result:
         source = base64.b64encode(self.svg.encode()).decode()
         alt = escape(self.title)
         image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{source}" style="width: 100%">'
-        answer = f"<p><b>{escape(wording.sentence(self.answer))}</b></p>" if self.answer else ""
-        says = f"<p>{escape(self.says)}</p>" if self.says else ""
+        answer = f"<p><b>{_said(wording.sentence(self.answer))}</b></p>" if self.answer else ""
+        says = f"<p>{_said(self.says)}</p>" if self.says else ""
         rows = [_row(number) for number in self.headline.values()]
         table = _table(rows[:SHOWN])
         if rows[SHOWN:]:
@@ -193,14 +193,19 @@ def _rows(name, number):
     return [{"label": label, "value": x, "null": null} | common for label, x, null in entries]
 
 
+def _said(text):
+    """A text as HTML, with the signs of figures and pages."""
+    return draw.signs(escape(text))
+
+
 def _row(number):
     """A table's row of one headline number: what it means, its value, its null."""
     means, null = escape(number["means"]), ""
     if "null" in number:
         by_chance = filled("by chance: {null}", null=number["null_means"])
         means += f"<br><small>{escape(by_chance)}</small>"
-        null = escape(wording.words(number["null"]))
-    value = escape(wording.labelled(number))
+        null = _said(wording.words(number["null"]))
+    value = _said(wording.labelled(number))
     cells = (means, f"<b>{value}</b>", null)
     return "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
 

@@ -183,6 +183,8 @@ def test_a_notebook_shows_figure_answer_words_and_numbers_with_nulls(result):
             assert results.escape(number.null_means) in html
             assert results.escape(wording.words(number.null)) in html
     assert html.count("<tr><td") == len(result.numbers)
+    signed = replace(result, says="At -1.5, not in L0-L2")
+    assert "<p>At −1.5, not in L0-L2</p>" in signed._repr_html_()
 
 
 def test_a_notebook_keeps_the_figure_where_no_html_can_be_shown(result):

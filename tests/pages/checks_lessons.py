@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from minitx import lessons
 from minitx.lessons import build
@@ -35,4 +36,6 @@ def test_axe_has_no_complaint_of_a_lesson_and_none_is_too_wide(launch, kind, pat
     )
     if width == 390:  # its letters can be read
         assert image.bounding_box()["width"] > 500
+    page.emulate_media(media="print")
+    expect(page.locator(".skip-to-content")).to_be_hidden()  # stood on the last lines of each page
     context.close()
