@@ -148,8 +148,9 @@ def test_keys_of_the_larger_matrix_are_words(live):
     assert page.locator("#matrix").get_by_text("scroll").count() == 0
 
 
-def test_a_printed_page_cuts_no_picture_and_keeps_titles_with_them(live):
-    page = live("head=L1H2")
+@pytest.mark.parametrize("text", [TEXT, LONG])
+def test_a_printed_page_cuts_no_picture_and_keeps_titles_with_them(live, text):
+    page = live(f"text={quote(text)}&head=L1H2")
     page.evaluate("minitx.drawAll()")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 718, "height": 1000})  # A4 without its margins
@@ -158,8 +159,10 @@ def test_a_printed_page_cuts_no_picture_and_keeps_titles_with_them(live):
         "all => all.filter(x => x.getBoundingClientRect().right > 719).length"
     )
     assert wide == 0
+    tall = page.locator(".plot svg").evaluate_all("all => all.map(x => x.clientHeight)")
+    assert max(tall) < 900  # of the 1000 of a page: else its title stands on the page before
     inside = page.locator(".view").evaluate_all(
         "all => all.map(x => getComputedStyle(x).breakInside)"
     )
     assert {*inside} == {"avoid"}
-    assert page.locator(".icons:visible, .controls:visible, #live-save:visible").count() == 0
+    assert page.locator(":is(.icons, .controls, #live-save, #more, .beyond):visible").count() == 0

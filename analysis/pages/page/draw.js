@@ -130,7 +130,10 @@ function showRow(box) {
 
 // what a view cannot show at once
 const tooMany = says =>
-  make("p", {className: "fact", textContent: say`${says}: scroll, or choose the larger view.`});
+  make("p", {
+    className: "fact beyond",
+    textContent: say`${says}: scroll, or choose the larger view.`,
+  });
 
 // black or white, whichever is read better on a colour: 4.5 to 1 at the least
 const onto = colour => (d3.lab(colour).l > 49.5 ? "#000000" : "#ffffff");
