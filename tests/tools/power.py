@@ -87,6 +87,7 @@ BEFORE, RIDGE = 24, 0.02  # rows that predict the next one; added to their squar
 UNASKED = {"shift": {"tokens"}, "attribution": {"tokens"}}  # which they choose themselves
 UNASKED |= {name: {"documents"} for name in ("reviews", "relearn", "alignment")}
 FEW = {64: {}, 512: {"documents": 8}}  # tokens -> options, where a model has learned
+SPARSE = {("projections", 512): {"every": 128}}  # of its 14 models, and a pass for each token
 NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
 SIZES = 0.25, 0.5, 1, 0  # of what is built in; the last is none of it
 AHEAD = 64  # positions by which documents are shifted: so far `predicted` goes on at no cost
@@ -186,7 +187,7 @@ def weakened(name, share, tokens):
     bundles = OWN_BUNDLES.get(name, BUNDLES)[tokens]
     own = set(registry.get(name).option_names) - UNASKED.get(name, set())
     for bundle, seed in itertools.product(bundles, seeds):
-        asked = {"seed": seed, "tokens": tokens} | FEW[tokens]
+        asked = {"seed": seed, "tokens": tokens} | FEW[tokens] | SPARSE.get((name, tokens), {})
         options = {key: n for key, n in asked.items() if key in own}
         model = with_noise(of_length(bundle, tokens), share, seed)
         yield analysis.run(name, model, **options).answer.verdict  # on its own text
