@@ -13,6 +13,15 @@ TEXT = "The old man said that he"
 SEEN = """[...document.querySelectorAll("main figure")]
   .filter(x => x.checkVisibility()).map(x => x.id)"""
 
+# pixels of what is lit that the walk covers, and of the smallest letters in a picture that is seen
+BEHIND = """document.querySelector(".lit").getBoundingClientRect().bottom
+  - document.querySelector("#walk").getBoundingClientRect().top"""
+SMALLEST = """Math.min(...[...document.querySelectorAll("main svg text")]
+  .filter(x => x.textContent.trim() && x.getBoundingClientRect().width)
+  .map(x => [parseFloat(getComputedStyle(x).fontSize), x.ownerSVGElement])
+  .map(([size, svg]) => size * svg.getBoundingClientRect().width / svg.getAttribute("width")),
+  99)"""
+
 
 @pytest.fixture
 def page(open_page, tmp_path):
@@ -41,6 +50,21 @@ def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):
     for _ in range(2):
         page.keyboard.press("PageUp")
     expect(page.locator("header")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "height", "letters"), [(1920, 1080, 24), (1280, 720, 16)])
+def test_no_step_stands_behind_its_text_and_letters_are_read_from_afar(
+    page, width, height, letters
+):
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(page.url.partition("#")[0] + "#walk=1")
+    page.reload()
+    for step in range(1, 11):
+        expect(page.get_by_role("heading", name=f"Step {step} of")).to_be_visible()
+        settle(page)
+        assert page.evaluate(BEHIND) <= 0
+        assert page.evaluate(SMALLEST) >= letters
+        page.keyboard.press("PageDown")
 
 
 def test_the_walk_shows_what_it_lights(page):

@@ -77,12 +77,17 @@ function heads(width) {
       ),
       numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
       numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
-      Plot.text([isGrid() ? say("layer ↓   head →") : say`${shown.length} of ${L * H} heads`], {
-        x: 2,
-        y: 8,
-        textAnchor: "start",
-        fill: colours().soft,
-      }),
+      Plot.text(
+        whole < 290
+          ? []
+          : [isGrid() ? say("layer ↓   head →") : say`${shown.length} of ${L * H} heads`],
+        {
+          x: 2,
+          y: 8,
+          textAnchor: "start",
+          fill: colours().soft,
+        },
+      ),
       ...headsLegend(whole - 4),
       Plot.tip(
         cells,

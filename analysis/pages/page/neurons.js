@@ -2,7 +2,7 @@
 // the largest first. A live page asks for the pair that is looked at.
 
 const asked = new WeakMap(); // data -> Map of "head query key" -> answer, null while it is asked for
-const MOST = 16; // elements that have a bar of their own
+const MOST = isProjected ? 9 : 16; // elements that have a bar of their own
 // biome-ignore lint/style/useConst: live.js sets it
 export let askNeurons = null; // (run's name, layer, head, query, key) -> a promise of q, k, score
 
@@ -88,13 +88,13 @@ function barsOf(rows, width) {
     signs = d => (d.q === undefined ? "" : `${two(d.q)} × ${two(d.k)}`),
     names = rows.map(d => d.name);
   return plot({
-    width: Math.min(width, 640),
-    height: 30 + 18 * rows.length,
+    width: Math.max(300, Math.min(width, 640)),
+    height: 42 + 18 * rows.length,
     marginLeft: 190,
-    marginTop: 26,
+    marginTop: 38,
     marginRight: 44,
     marginBottom: 4,
-    x: {axis: "top", ticks: 5, label: say("added to the score →")},
+    x: {axis: "top", ticks: 5, label: say("added to the score →"), labelOffset: 36},
     y: {domain: names, axis: null},
     marks: [
       Plot.barX(rows, {x: "x", y: "name", fill: d => (d.x < 0 ? palette.less : palette.more)}),

@@ -80,7 +80,7 @@ function numbersAbove(rows, step) {
   return [
     Plot.text(
       rows.filter(d => step >= 14 || d.length === most),
-      {x: "j", y: "length", dy: -6, fontSize: 9, text, fill: colours().soft},
+      {x: "j", y: "length", dy: -6, fontSize: step < 24 ? 9 : 11, text, fill: colours().soft},
     ),
   ];
 }
