@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..drawing.draw import signs
 from ..machine.language import filled, translated
 from ..measures import decoder_texts, joint_fit
 from ..running import stream
@@ -285,4 +286,4 @@ def correlated(facts):
     """Mean correlation of products and distances over the heads, and of turned queries."""
     names = {"before": "correlation_before", "after": "correlation"}
     names |= {"turned": "correlation_before_null", "turned_after": "correlation_null"}
-    return filled(CORRELATED, **{name: facts[key].mean() for name, key in names.items()})
+    return signs(filled(CORRELATED, **{name: facts[key].mean() for name, key in names.items()}))

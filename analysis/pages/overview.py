@@ -113,7 +113,10 @@ def _counts(runs):
     """Each answer with its number."""
     verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
-    return " ".join(f"{parts.mark(kind)}&nbsp;<b>{verdicts.count(kind)}</b>" for kind in kinds)
+    return " ".join(
+        f'<span class="counted">{parts.mark(kind)}&nbsp;<b>{verdicts.count(kind)}</b></span>'
+        for kind in kinds
+    )
 
 
 def _left_out(runs):
