@@ -34,14 +34,14 @@ SHAPES = {
     "row": "rows of the picture explain {value:.0%} of the variance of its {side}",
     "column": "columns of the picture explain {value:.0%} of the variance of its {side}",
     "spiral": "its {side} turn around a centre as positions go on, {value:.0%} of an even spiral",
-    "line": "its {side} lie along a line by position: R² {value:.2f}",
+    "line": "its {side} lie along a line by position: R² {value:.0%}",
 }
 ENOUGH = {"line": 0.5}  # of the variance: a spiral lies along a line in part
 AT_OFFSET = "gives {value:.0%} of its attention to {where}"
 BESIDE = {"before": "the token before", "after": "the token after"}
 FAR = {"before": "the token {n} before", "after": "the token {n} after"}
-BY_CHANCE = "chance, in any head: {null:.2f}"
-BESIDE_REPEATED = "keys shuffled, in any head: {null:.2f}; other tokens as far away: {far:.2f}"
+BY_CHANCE = "chance, in any head: {null:.0%}"
+BESIDE_REPEATED = "keys shuffled, in any head: {null:.0%}; other tokens as far away: {far:.0%}"
 # of the head whose plane differs most from the whole space, by what a document is
 MISLEADS = {
     noun: (

@@ -372,7 +372,7 @@ register(
             ),
         ],
         value="{n_sharp} of {heads.size}",
-        chance="{uniform.max:.3f} by uniform attention",
+        chance="a weight of {uniform.max:.3f} by uniform attention",
         rule=Of("at_one[best]", null="uniform[best]", enough=heads.SHARP),
     ),
     says=[
