@@ -12,8 +12,10 @@ const KIND_ORDER = ["embedding", "head", "cross_head", "mlp", "rest"];
 
 function flowHint() {
   if (!isChanceOpen && partsShown().length && !partsShown().some(standsOut))
-    return say(
-      "What each head and MLP writes towards the guess is compared with what it writes towards other tokens, which is chance.",
+    return (
+      say(
+        "What each head and MLP writes towards the guess is compared with what it writes towards other tokens, which is chance.",
+      ) + DIRECT
     );
   return (
     ofLogit() +
@@ -22,11 +24,16 @@ function flowHint() {
       "On the right, what is <b class=more>for it</b> stands above the line, what is <b class=less>against it</b> below, beside their <b>net</b>; pale is within what chance gives. What a head writes is split over the ",
     ) +
     say(
-      "tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token. Choose a head, an MLP, or another guess.",
+      "tokens by its attention; an MLP reads what stands in the stream by then, so its band has no token.",
     ) +
+    DIRECT +
     SELECTED
   );
 }
+
+const DIRECT = say(
+  " Only direct writing counts: a head that is at chance may act through later ones.",
+);
 
 const flow = width =>
   told(parts => {

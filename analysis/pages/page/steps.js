@@ -59,8 +59,7 @@ const STEPS = {
     say("stream."),
   layer: ({n}, {d_model: D}) =>
     say`A layer reads the stream, ${by(T, D)}, and adds to it twice: what attention brings from other tokens, then what the ` +
-    say`MLP makes of each token by itself. After layer ${layerOf(state.head)} the vector of ${token(n)} has length ` +
-    `${lengthAfter(layerOf(state.head) + 1, n)}.`,
+    say`MLP makes of each token by itself. After layer ${layerOf(state.head)} the vector of ${token(n)} has length ${lengthAfter(layerOf(state.head) + 1, n)}.`,
   norm: (_, {rms_norm, pre_norm}) =>
     say`The norm ${
       rms_norm
@@ -108,18 +107,16 @@ const STEPS = {
     say`What a token answers to is its vector times W_K, ${by(D, data.width)}: its key. The key of ${key(j)} fits the ` +
     say("example's query best."),
   scores: ({i, j}, {scaled, by_distance}) =>
-    say`How well each key fits each query: ${by(T, data.width)} times ${by(data.width, S)} gives ${by(T, S)} scores` +
-    `${scaled ? say`, divided by √${data.width}` : ""}.${by_distance ? say(" A number for the distance is added.") : ""} ` +
+    say`How well each key fits each query: ${by(T, data.width)} times ${by(data.width, S)} gives ${by(T, S)} scores${scaled ? say`, divided by √${data.width}` : ""}.` +
+    `${by_distance ? say(" A number for the distance is added.") : ""} ` +
     say`Query ${query(i)} with key ${key(j)}: ${two(score(i, j))}${nextBest(i, j)}.`,
   softmax: ({i, j}) =>
     say(
       "Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. ",
     ) +
-    say`e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ` +
-    `${query(i)}.`,
+    say`e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ${query(i)}.`,
   v: ({j}, {d_model: D}) =>
-    say`What a token has to give is its vector times W_V, ${by(D, data.width)}: its value. That of ${key(j)} has length ` +
-    `${two(lengthOf(j))}.`,
+    say`What a token has to give is its vector times W_V, ${by(D, data.width)}: its value. That of ${key(j)} has length ${two(lengthOf(j))}.`,
   mix: ({i}) =>
     say`Each query takes every value times its weight, and adds them up: ${by(T, S)} times ${by(S, data.width)} gives ` +
     say`${by(T, data.width)}. ${query(i)} takes ${strongest(i)
@@ -127,8 +124,7 @@ const STEPS = {
       .join(", ")} …`,
   join: ({n}, {d_model: D}) =>
     say`The mixtures of all ${H} heads side by side, ${by(H, data.width)} numbers for each token, times W_O give ${by(T, D)}, ` +
-    say`which is added to the stream: at ${token(n)} a vector of length ` +
-    `${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`,
+    say`which is added to the stream: at ${token(n)} a vector of length ${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`,
 };
 
 function explained(step) {

@@ -63,12 +63,14 @@ function asks({i, j}, {d_model: D}) {
 }
 
 function byLayer({n}) {
-  // the likeliest token after up to four layers, and from where on it is the guess itself
+  // the likeliest token after up to five layers, and from where on it is the guess itself
   const rows = made.labels.length,
     last = made.lens.pieces.length / made.lens.n / rows - 1,
     at = l => guessesAt(l * rows + n, made.lens)[0];
   const from = d3.range(last + 1).findLastIndex(l => at(l).piece !== at(last).piece) + 1;
-  const shown = [...new Set([0, last / 3, (2 * last) / 3, last].map(Math.round))].map(
+  const layers =
+    last > 5 ? [0, last / 3, (2 * last) / 3, last].map(Math.round) : d3.range(last + 1);
+  const shown = layers.map(
     l =>
       say`${l ? say`after layer ${l - 1}` : say("before all layers")} “${at(l).piece}” (${percent(at(l).p)})`,
   );

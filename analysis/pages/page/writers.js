@@ -310,14 +310,16 @@ function writerChosen(parts) {
   const {w, row} = writtenHere(),
     own = parts.find(isChosenWriter);
   if (!own) return note(say`This model has no MLP ${state.mlp}.`); // beside another model that has
-  const chance = say`${own.isClear ? say("more than") : say("no more than")} by chance, ±${own.chance.toFixed(2)}`;
+  const isSilent = own.name !== "mlp" && isOff(state.head),
+    chance = say`${own.isClear ? say("more than") : say("no more than")} by chance, ±${own.chance.toFixed(2)}`;
   const box = make("div", {className: "written", role: "status"}, {"aria-live": "polite"});
   box.append(
     line(
       say`${flowName(own)} wrote ${logits(own.x)}`,
-      say`towards “${guessed()}”${wherever()}: ${chance}.`,
+      say`towards “${guessed()}”${wherever()}: ${isSilent ? say("off: what it reads is not written") : chance}.`,
     ),
   );
+  if (isSilent) return box;
   if (own.name === "mlp") {
     box.append(...aboutMlp(own));
     return box;
@@ -325,8 +327,7 @@ function writerChosen(parts) {
   const k = w.heads
     ? d3.range(w.sizes.heads).find(k => Math.round(w.heads[row * w.sizes.heads + k]) === own.c)
     : undefined;
-  if (isOff(state.head)) box.append(line(say("Off:"), say("what it reads is not written.")));
-  else if (k !== undefined) box.append(...wordsOf(w, row * w.sizes.heads + k));
+  if (k !== undefined) box.append(...wordsOf(w, row * w.sizes.heads + k));
   else if (w.heads)
     box.append(
       line(
