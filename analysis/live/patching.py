@@ -16,7 +16,7 @@ from minitx.inputs import Batch
 from minitx.kernels import softmax_
 from minitx.labels import predicted
 
-from ..machine.language import filled
+from ..machine.language import filled, translated
 from ..measures import heads as names
 from ..measures import outputs
 from ..pages.packing import TINY
@@ -34,6 +34,12 @@ WAYS = {
     "{share} (an unrelated text: {chance}).",
     "into_first": "Into the first text {name} carries most, {share} ({chance}).",
 }
+NO_HEAD = {  # of a way on which none exceeds an unrelated text by a tenth, as the live page says it
+    "into_second": "No head carries a tenth more of the difference into the second text than an "
+    "unrelated text does.",
+    "into_first": "Into the first text none does.",
+}
+CLEAR = 0.1  # beyond what an unrelated text does
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
 
@@ -95,9 +101,13 @@ def in_words(runs, request, other, check=lambda: None):
     of_ways = []
     for way, sentence in WAYS.items():
         effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
-        layer, head = np.unravel_index(effects.argmax(), effects.shape)
+        clear = np.where(abs(effects) > null + CLEAR, effects, -np.inf)
+        if np.isneginf(clear).all():
+            of_ways.append(translated(NO_HEAD[way]))
+            continue
+        layer, head = np.unravel_index(clear.argmax(), clear.shape)
         chance = f"{100 * null[layer, head]:.0f}%"
-        numbers = {"name": names.name(layer, head), "share": f"{100 * effects.max():.0f}%"}
+        numbers = {"name": names.name(layer, head), "share": f"{100 * clear.max():.0f}%"}
         of_ways.append(filled(sentence, **numbers, chance=chance))
     given = {"other": other, "own": own, "others": others}
     return filled(PATCHED, **given, ways=" ".join(of_ways))
@@ -118,8 +128,12 @@ def _code(model, requests, asked):
     yield f"tokens = {asked.guesses}  # {' less '.join(_named(model, asked.guesses))}"
     place = "" if asked.place is None else f", place={asked.place}"
     yield f"effects = circuits.patch(model, first, second, tokens, {point!r}{place}{more})"
-    yield "print(effects.effects.round(2))  # [layer, head]: first text into the second"
-    yield "print(effects.lost.round(2))  # second text into the first"
+    for values, null, way in (
+        ("effects", "null", "first text into the second"),
+        ("lost", "lost_null", "second text into the first"),
+    ):
+        yield f"print(effects.{values}.round(2))  # [layer, head]: {way}"
+        yield f"print(abs(effects.{null}).max().round(2))  # the most of an unrelated text"
 
 
 def _asked(model, first, second):
@@ -127,7 +141,7 @@ def _asked(model, first, second):
     if model.encoder is not None:
         return _asked_of_pair(first, second)
     texts = [first.ids, second.ids]
-    _check_length(texts)
+    _check_texts(texts)
     place = None
     if model.config.task_head == "masked":
         place = _masked(model, texts)
@@ -143,8 +157,10 @@ def _asked(model, first, second):
     return Asked(texts, guesses, best[0], place, types=types)
 
 
-def _check_length(texts):
+def _check_texts(texts):
     n, other = map(len, texts)
+    if np.array_equal(*texts):
+        raise ValueError("both texts are the same: exchange a word in the second")
     if n != other:
         raise ValueError(
             f"the first text has {n} tokens, the second {other}; patching puts each token in the "
@@ -187,7 +203,7 @@ def _telling(p, other):  # [V], [V]
 def _asked_of_pair(first, second):
     """Of two sources: up to where the outputs are the same, and what is said then."""
     texts = [first.source, second.source]
-    _check_length(texts)
+    _check_texts(texts)
     said = [text.said.outputs for text in (first, second)]
     n = min(map(len, said))
     differs = np.flatnonzero(said[0][:n] != said[1][:n])

@@ -116,6 +116,9 @@ class Runs:
         values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
         reader = model.encoder or model
         values |= {"second": request.second, "typed": joined.typed_separator(reader, request.pair)}
+        ids = tokens.ids if tokens.source is None else tokens.source
+        is_text = model.config.picture is None
+        values["unknown"] = is_text and bool(np.isin(ids, reader.tokenizer.unknown_id).any())
         values["source"] = None if tokens.source is None else len(tokens.source)
         values |= {"changes": request.changes.as_json(), "says": self.says(request)}
         values["curve"] = None if curve is None else curve.tolist()

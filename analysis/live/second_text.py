@@ -36,7 +36,8 @@ def of(runs, request, other):
     begin, end, other_end = _apart(ids, others)
     blocks = ids[begin:end], others[begin:other_end]
     answer["differ"] = [reader.tokenizer.pieces(block) for block in blocks]
-    return answer | {"fits": fitting(reader, first.pair, begin)}
+    # where words are left out or put in, none stands in the place of another
+    return answer | {"fits": fitting(reader, first.pair, begin if all(blocks) else None)}
 
 
 def _apart(first, second):

@@ -222,7 +222,8 @@ def _model_facts(model):
         of = model.encoder.config if stack == "encoder" else cfg
         sizes[stack] = {"layers": of.n_layers, "heads": of.n_heads, "causal": of.causal}
         sizes[stack]["longest"] = of.n_ctx if of.n_pos else None
-    reads = {"picture": cfg.picture is not None}
+    reader, is_picture = (model.encoder or model).config, cfg.picture is not None
+    reads = {"picture": is_picture, "pairs": not (is_picture or reader.causal)}
     reads["first"], reads["trained_on"] = first_text(model), own_texts.trained_on(model)
     return {"type": cfg.model_type, "head": cfg.task_head, "stacks": sizes} | reads
 

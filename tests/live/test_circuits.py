@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import minitx
 from minitx import circuits
-from minitx.analysis.live import second_text, server
+from minitx.analysis.live import patching, second_text, server
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.measures import decoder_texts, kinds
@@ -196,7 +196,9 @@ def test_the_python_of_a_patch_computes_its_map(live, values, capsys):
     effects = names["effects"]
     assert heads["into_second"]["shares"] == pytest.approx(effects.effects, abs=1e-4)
     assert heads["into_first"]["shares"] == pytest.approx(effects.lost, abs=1e-4)
-    assert capsys.readouterr().out == f"{effects.effects.round(2)}\n{effects.lost.round(2)}\n"
+    both = (effects.effects, effects.null), (effects.lost, effects.lost_null)
+    says = [f"{effect.round(2)}\n{abs(null).max().round(2)}\n" for effect, null in both]
+    assert capsys.readouterr().out == "".join(says)  # each map beside chance
 
 
 def test_tokens_of_both_texts_are_counted_and_texts_that_fit_are_told(live):
@@ -208,6 +210,8 @@ def test_tokens_of_both_texts_are_counted_and_texts_that_fit_are_told(live):
     assert len(answer["fits"]) == 3
     for text in answer["fits"]:
         assert [*np.flatnonzero(encode(text) != encode(TEXT))] == [2]  # the word that was another
+    shorter = ask(live, "lengths", other=TEXT.replace(" that", ""))  # no word for another
+    assert shorter["fits"] == ask(live, "lengths", other="")["fits"]
     equal = ask(live, "lengths", other=answer["fits"][0])
     assert equal == {"lengths": [6, 6], "differ": None, "fits": []}
     rows = np.array([encode(text) for text in ask(live, "lengths", other="")["fits"]])
@@ -244,10 +248,18 @@ def test_a_text_that_is_too_long_comes_with_its_beginning(live):
 
 def test_a_saved_page_says_what_a_patch_has_shown(live):
     page = live.client.post("/api/save", json={"text": TEXT, "other": OTHER}).text
-    heads = ask(live, "patch", other=OTHER)["parts"][""]["heads"]["into_second"]
-    best = np.unravel_index(np.argmax(heads["shares"]), (4, 4))
-    said = f"Of all heads L{best[0]}H{best[1]} carries most of the difference into the second text"
-    assert f"{said}, {100 * np.max(heads['shares']):.0f}%" in page
+    heads = ask(live, "patch", other=OTHER)["parts"][""]["heads"]
+    said = {
+        "into_second": "Of all heads {} carries most of the difference into the second text",
+        "into_first": "Into the first text {} carries most",
+    }
+    for way, words in said.items():
+        effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
+        layer, head = np.unravel_index(effects.argmax(), (4, 4))
+        is_clear = (abs(effects) > null + patching.CLEAR).any()
+        none = patching.NO_HEAD[way]
+        mine = f"{words.format(f'L{layer}H{head}')}, {100 * effects.max():.0f}%"
+        assert (mine in page, none in page) == (is_clear, not is_clear)
 
 
 def test_texts_that_do_not_align_are_refused_with_their_lengths(live):
@@ -257,8 +269,8 @@ def test_texts_that_do_not_align_are_refused_with_their_lengths(live):
 
 
 def test_texts_that_say_the_same_are_refused(live):
-    assert "and no other differs" in refused(live, "patch", other=TEXT)
-    same = {"model": "tiny-bart", "text": "3 May 1912", "other": "3 May 1912"}
+    assert "both texts are the same" in refused(live, "patch", other=TEXT)
+    same = {"model": "tiny-bart", "text": "3 May 1912", "other": "3 may 1912"}
     assert "the model predicts the same for both texts" in refused(live, "patch", **same)
 
 

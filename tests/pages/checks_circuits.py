@@ -164,6 +164,12 @@ def test_two_texts_are_patched_or_refused(live):
     expect(part(live, "patch-says")).to_contain_text("7 tokens; the first text has 6")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")
+    part(live, "other").fill(TEXT)
+    part(live, "patch-go").click()
+    expect(part(live, "patch-says")).to_contain_text("both texts are the same")
+    part(live, "text").fill(f"{TEXT} is")  # so that they are no longer
+    expect(part(live, "patch-says")).not_to_have_class(re.compile("failed"))
+    part(live, "text").fill(TEXT)
     part(live, "other").fill("The old man went so she")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("logit of “␣was” minus logit of “␣went”")
@@ -171,6 +177,7 @@ def test_two_texts_are_patched_or_refused(live):
     expect(maps).to_have_count(4)
     expect(part(live, "patch-maps")).to_contain_text("second text into the first")
     expect(part(live, "patch-maps")).to_contain_text("Most in a frame: before layer")
+    expect(part(live, "patch-maps")).to_contain_text("differ carry all of it before layer 0")
     explored.click(
         maps.first.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(6)
     )

@@ -614,6 +614,7 @@ def test_another_model_gets_a_text_of_its_own_kind(live):
     expect(kind).to_contain_text("This model was trained on dates alone, such as")
     page.locator("#live-model").select_option("tiny-gpt2")
     expect(kind).to_be_empty()
+    expect(page.get_by_label("Second text of a pair")).to_be_hidden()  # it reads a single text
     text.fill(corpus.SENTENCE)  # its own
     page.locator("#live-model").select_option("tiny-bart")
     expect(text).to_have_value(own_texts.DATE)

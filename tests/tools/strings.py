@@ -75,6 +75,7 @@ TABLES = """
     analysis.pages.atlas PROJECTIONS
     weights.shapes CLASSES
     analysis.contract.own_texts SAID
+    analysis.live.patching NO_HEAD
     analysis.live.patching WAYS
     analysis.contract.own_texts TRAINED
     analysis.contract.sensitivity THRESHOLDS

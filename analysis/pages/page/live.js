@@ -46,7 +46,7 @@ function want(changes, {control = null, delay = 0, isStep = !control || control 
   Object.assign(wish, changes);
   if (isPair() && !wish.changes.stack && (wish.null || isChanged()))
     wish.changes = {...wish.changes, stack: stack()};
-  if (patched && patched.of !== patchable()) forgetPatched();
+  if (compared && compared !== patchable()) forgetPatched();
   writeControls();
   writeAddress(isStep);
   clearTimeout(waiting);
@@ -120,7 +120,7 @@ function follow() {
   else writeAddress(false);
   arrived = isOther ? location.hash : null;
   by("other").value = wish.other ?? "";
-  if (wish.other === null || patched?.of === patchable()) return;
+  if (wish.other === null || compared === patchable()) return;
   by("patch").open = true;
   patch();
 }
@@ -191,6 +191,7 @@ function showAnswer(answer, began) {
     minitx.viewed(); // written at once
   }
   arrive();
+  writeKind();
   askKinds(answer.live.model);
   writeGuesses();
   writeCurve();
@@ -246,8 +247,9 @@ function writeControls() {
   if (typed !== by("target")) by("target").value = wish.target ?? "";
   if (typed !== by("picture")) by("picture").value = wish.text.split(":")[1] ?? 0;
   by("picture-label").hidden = !isOfPictures();
-  for (const name of ["text-label", "second-label", "words-label", "patch", "atlas"])
+  for (const name of ["text-label", "words-label", "patch", "atlas"])
     by(name).hidden = isOfPictures();
+  by("second-label").hidden = !model().pairs && wish.second === null;
   by("target-label").hidden = !isPair();
   writeKind();
   by("words").checked = wish.words;
@@ -263,11 +265,13 @@ function writeControls() {
 }
 
 function writeKind() {
-  // of a model that knows one kind of text
+  // what a model of one kind of text knows, and a word that no row of its table is for
   const {trained_on: kind, first} = model();
   by("kind").textContent =
-    kind &&
-    say`This model was trained on ${kind}${wish.text === first ? "." : say`, such as “${first}”; of other texts it knows nothing.`}`;
+    (kind && say`This model was trained on ${kind}, such as “${first}”. `) +
+    (shown.live.unknown && shown.live.model === wish.model
+      ? say("<unk> is a word that it does not know.")
+      : "");
 }
 
 function writeStack() {
@@ -609,7 +613,6 @@ const headCell = (record, pair) =>
 
 // guesses: what the model says next, in place of what is hidden, or step by step
 
-const percent = p => (p >= 0.995 ? "1.00" : p.toFixed(p < 0.01 ? 3 : 2));
 const visible = piece => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") || "∅";
 
 function writeGuesses() {
@@ -772,7 +775,8 @@ const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
 
 // patching: what each head, and the stream at each place, carries from one text into the other
 
-let patched = null; // the newest answer, and the model and texts that it is of
+let patched = null, // the newest answer, and its model
+  compared = null; // the model and texts of which it is, or which were refused
 
 const PATCHED = {
   heads: say("head by head"),
@@ -790,8 +794,9 @@ const patchable = () =>
   JSON.stringify([wish.model, wish.text, wish.second, wish.words, wish.hidden, wish.other]);
 
 function forgetPatched() {
-  // its maps are of texts that are no longer there
-  patched = null;
+  // its maps, or why there are none, are of texts that are no longer there
+  patched = compared = null;
+  by("patch-says").classList.remove("failed");
   by("patch-maps").replaceChildren();
   by("patch-says").textContent = say("The text or the model is another one now: compare again.");
 }
@@ -813,7 +818,7 @@ async function patch() {
       })
     ).json();
     if (of !== patchable()) return;
-    patched = {...answer, model, of};
+    patched = {...answer, model};
     writePatched();
   } catch (error) {
     if (of !== patchable()) return;
@@ -821,6 +826,7 @@ async function patch() {
     by("patch-maps").replaceChildren();
     by("patch-says").textContent = error instanceof TypeError ? NO_ANSWER : error.message;
   }
+  compared = of;
   by("patch-says").classList.toggle("failed", !patched);
   by("patch-says").classList.remove("waits");
 }
@@ -888,6 +894,9 @@ function writePatched() {
     say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
     say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, with the model unchanged. 100% carries all of ` +
     say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
+    (Math.abs(before - after) < 1
+      ? say(" The two texts barely differ in this: every share is one of less than 1 logit.")
+      : "") +
     say(
       " Where nothing is framed, several parts may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.",
     );
@@ -913,16 +922,19 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const largest = d3.greatest(cells, d => Math.abs(d.x));
   const most = best
     ? say`Most in a frame: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
-    : say`None of ${cells.length} exceeds an unrelated text by a tenth: ${label(largest)} carries most, ${share(largest.x)}, and the unrelated text up to ${share(largest.chance)}.`;
+    : say`None of ${cells.length} exceeds an unrelated text by a tenth: the largest effect is ${share(largest.x)}, of ${label(largest)}, that of the unrelated text ${share(largest.chance)}.`;
+  const ofWord = isHeads
+    ? ""
+    : say(" By construction, the words that differ carry all of it before layer 0.");
   const box = make(
     "figure",
     {},
     {},
-    make("figcaption", {}, {}, make("b", {textContent: title}), ` ${most}`),
+    make("figcaption", {}, {}, make("b", {textContent: title}), ` ${most}${ofWord}`),
   );
   const drawing = box.appendChild(make("div", {className: "map"}));
   drawing.append(
-    patchPlot(
+    ...patchPlot(
       cells,
       clear,
       label,
@@ -956,54 +968,58 @@ function patchPlot(cells, clear, label, isHeads, columns) {
     text = step > 34;
   const shade = d => mix(0.5 + d.x / most / 2),
     ends = {x1: d => d.n - 0.48, x2: d => d.n + 0.48, y1: d => d.l - 0.46, y2: d => d.l + 0.46};
-  return plot({
-    width: 44 + step * columns.length,
-    height: top + 6 + 22 * layers,
-    marginLeft: 30,
-    marginTop: top,
-    marginRight: 14,
-    marginBottom: 4,
-    x: {domain: [-0.5, columns.length - 0.5], axis: null},
-    y: {domain: [layers - 0.5, -0.5], axis: null},
-    marks: [
-      Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
-      Plot.rect(clear, {...ends, fill: "none", stroke: palette.text, strokeWidth: 1.5}),
-      text
-        ? Plot.text(cells, {
+  const key = {type: "linear", domain: [-most, most], interpolate: mix},
+    drawn = plot({
+      width: 44 + step * columns.length,
+      height: top + 6 + 22 * layers,
+      marginLeft: 30,
+      marginTop: top,
+      marginRight: 14,
+      marginBottom: 4,
+      x: {domain: [-0.5, columns.length - 0.5], axis: null},
+      y: {domain: [layers - 0.5, -0.5], axis: null},
+      marks: [
+        Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
+        Plot.rect(clear, {...ends, fill: "none", stroke: palette.text, strokeWidth: 1.5}),
+        text
+          ? Plot.text(cells, {
+              x: "n",
+              y: "l",
+              text: d => minus(`${Math.round(100 * d.x)}`),
+              fontSize: 10,
+              fill: d => onto(shade(d)),
+            })
+          : null,
+        Plot.text(
+          columns.map((column, n) => [n, column]),
+          {
+            x: d => d[0],
+            y: -0.5,
+            dy: -6,
+            text: d => short(d[1], 9),
+            ...(isHeads ? {} : {rotate: -60, textAnchor: "start"}),
+          },
+        ),
+        Plot.text(d3.range(layers), {
+          x: -0.5,
+          y: d => d,
+          dx: -6,
+          textAnchor: "end",
+          text: l => `L${l}`,
+        }),
+        Plot.tip(
+          cells,
+          Plot.pointer({
             x: "n",
             y: "l",
-            text: d => minus(`${Math.round(100 * d.x)}`),
-            fontSize: 10,
-            fill: d => onto(shade(d)),
-          })
-        : null,
-      Plot.text(
-        columns.map((column, n) => [n, column]),
-        {
-          x: d => d[0],
-          y: -0.5,
-          dy: -6,
-          text: d => short(d[1], 9),
-          ...(isHeads ? {} : {rotate: -60, textAnchor: "start"}),
-        },
-      ),
-      Plot.text(d3.range(layers), {
-        x: -0.5,
-        y: d => d,
-        dx: -6,
-        textAnchor: "end",
-        text: l => `L${l}`,
-      }),
-      Plot.tip(
-        cells,
-        Plot.pointer({
-          x: "n",
-          y: "l",
-          ...tip(d => say`${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`),
-        }),
-      ),
-    ],
-  });
+            ...tip(d => say`${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`),
+          }),
+        ),
+      ],
+    });
+  return text
+    ? [drawn]
+    : [drawn, legend(250, say("share of the difference"), key, [-most, 0, most], ".0%")];
 }
 
 // who wrote a guess, and the kinds of heads: asked for when a view wants them, kinds once for
