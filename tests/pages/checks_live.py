@@ -231,7 +231,7 @@ def test_a_causal_model_goes_on(page):
     expect(explored.tokens(page)).to_have_count(count + 1)
     page.get_by_text("How the next token is drawn").click()
     set_to(page.get_by_role("slider", name="Temperature"), 0)
-    expect(guess).to_contain_text("1.00")
+    expect(guess).to_contain_text("100%")
 
 
 def test_the_next_token_is_drawn_from_what_is_shown(page, capsys):
@@ -245,7 +245,7 @@ def test_the_next_token_is_drawn_from_what_is_shown(page, capsys):
     set_to(part(page, "top_p"), 0.9)
     expect(page).to_have_url(re.compile("top_k=4.*temperature=0.8.*top_p=0.9"))
     expect(guess).not_to_have_count(4)
-    shown = [float(x) for x in guess.locator("small").all_text_contents()]
+    shown = [float(x[:-1]) / 100 for x in guess.locator("small").all_text_contents()]
     assert len(shown) < 4 and sum(shown) == pytest.approx(1, abs=0.02)
     part(page, "python").click()
     code = part(page, "code").locator("pre")
