@@ -72,13 +72,17 @@ function ink(d) {
 }
 
 function keyed(entries, frameAnchor, dy) {
-  // a legend inside a figure: coloured words side by side
+  // a legend inside a figure: words side by side behind coloured signs, or coloured words
   const step = frameAnchor.endsWith("right") ? -1 : 1;
   let dx = 0;
-  return entries.map(([text, fill]) => {
-    const where = {frameAnchor, dx, dy, textAnchor: step < 0 ? "end" : "start"};
+  return entries.flatMap(([text, fill]) => {
+    const where = {frameAnchor, dx, dy, textAnchor: step < 0 ? "end" : "start", fontWeight: 600};
     dx += step * (text.length * 6.6 + 14);
-    return Plot.text([text], {...where, fill, fontWeight: 600});
+    if (step < 0) return Plot.text([text], {...where, fill});
+    return [
+      Plot.text([text], {...where, fill: colours().text}),
+      Plot.text([text[0]], {...where, fill}),
+    ];
   });
 }
 
