@@ -164,12 +164,6 @@ def test_two_texts_are_patched_or_refused(live):
     expect(part(live, "patch-says")).to_contain_text("7 tokens; the first text has 6")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")
-    part(live, "other").fill(TEXT)
-    part(live, "patch-go").click()
-    expect(part(live, "patch-says")).to_contain_text("both texts are the same")
-    part(live, "text").fill(f"{TEXT} is")  # so that they are no longer
-    expect(part(live, "patch-says")).not_to_have_class(re.compile("failed"))
-    part(live, "text").fill(TEXT)
     part(live, "other").fill("The old man went so she")
     part(live, "patch-go").click()
     expect(part(live, "patch-says")).to_contain_text("logit of “␣was” minus logit of “␣went”")
@@ -193,6 +187,15 @@ def test_two_texts_are_patched_or_refused(live):
     part(live, "text").fill(f"{TEXT} and")  # whose maps these are not
     expect(part(live, "patch-maps").get_by_role("img")).to_have_count(0)
     expect(part(live, "patch-says")).to_contain_text("compare again")
+
+
+def test_a_refused_comparison_is_forgotten_with_its_text(live):
+    live.get_by_text("Compare with a second text").click()
+    part(live, "other").fill(TEXT)
+    part(live, "patch-go").click()
+    expect(part(live, "patch-says")).to_contain_text("both texts are the same")
+    part(live, "text").fill(f"{TEXT} is")  # so that they are no longer
+    expect(part(live, "patch-says")).not_to_have_class(re.compile("failed"))
 
 
 def test_the_tab_tells_model_and_text_and_a_refused_text_fades_the_views(live):
