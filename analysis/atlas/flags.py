@@ -34,7 +34,7 @@ SHAPES = {
     "row": "rows of the picture explain {value:.0%} of the variance of its {side}",
     "column": "columns of the picture explain {value:.0%} of the variance of its {side}",
     "spiral": "its {side} turn around a centre as positions go on, {value:.0%} of an even spiral",
-    "line": "its {side} lie along a line by position: R² {value:.0%}",
+    "line": "its {side} lie along a line by position, which explains {value:.0%} of their variance",
 }
 ENOUGH = {"line": 0.5}  # of the variance: a spiral lies along a line in part
 AT_OFFSET = "gives {value:.0%} of its attention to {where}"

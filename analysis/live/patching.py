@@ -16,6 +16,7 @@ from minitx.inputs import Batch
 from minitx.kernels import softmax_
 from minitx.labels import predicted
 
+from ..contract import verdict
 from ..machine.language import filled, translated
 from ..measures import heads as names
 from ..measures import outputs
@@ -34,12 +35,11 @@ WAYS = {
     "{share} (an unrelated text: {chance}).",
     "into_first": "Into the first text {name} carries most, {share} ({chance}).",
 }
-NO_HEAD = {  # of a way on which none exceeds an unrelated text by a tenth, as the live page says it
+NO_HEAD = {  # of a way on which none exceeds an unrelated text by the margin
     "into_second": "No head carries a tenth more of the difference into the second text than an "
     "unrelated text does.",
     "into_first": "Into the first text none does.",
 }
-CLEAR = 0.1  # beyond what an unrelated text does
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
 
@@ -101,14 +101,12 @@ def in_words(runs, request, other, check=lambda: None):
     of_ways = []
     for way, sentence in WAYS.items():
         effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
-        clear = np.where(abs(effects) > null + CLEAR, effects, -np.inf)
-        if np.isneginf(clear).all():
-            of_ways.append(translated(NO_HEAD[way]))
-            continue
-        layer, head = np.unravel_index(clear.argmax(), clear.shape)
-        chance = f"{100 * null[layer, head]:.0f}%"
-        numbers = {"name": names.name(layer, head), "share": f"{100 * clear.max():.0f}%"}
-        of_ways.append(filled(sentence, **numbers, chance=chance))
+        layer, head = np.unravel_index(effects.argmax(), effects.shape)
+        share, chance = effects[layer, head], null[layer, head]
+        numbers = {"share": f"{100 * share:.0f}%", "chance": f"{100 * chance:.0f}%"}
+        said = filled(sentence, name=names.name(layer, head), **numbers)
+        is_clear = share > chance + verdict.MARGIN
+        of_ways.append(said if is_clear else translated(NO_HEAD[way]))
     given = {"other": other, "own": own, "others": others}
     return filled(PATCHED, **given, ways=" ".join(of_ways))
 

@@ -265,7 +265,7 @@ def fewest(name, reduce=min):
 
 
 def high_by_chance(r):
-    """As many where nothing is learned: with random weights the fewest of all layers, too."""
+    """As many by chance, of positions in random order the most, of random weights the fewest."""
     by_random = (r["correlations_random"] >= HIGH).sum(axis=1)
     return max(*r["high_null"].tolist(), int(by_random.min()))
 

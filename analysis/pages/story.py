@@ -183,8 +183,8 @@ SENTENCES = (
         AWAY,
         "relearn",
         "With gaps between words and only the table retrained, **{n_follow} of {n_directed}** "
-        "heads with a direction in documents of {n_words} tokens look as many words away as before "
-        "(random table: {n_fresh}).",
+        "heads with a direction in documents of {n_words} ordinary tokens look as many words away "
+        "as before (random table: {n_fresh}).",
         needs="follows_learned",
         also=True,
     ),

@@ -130,7 +130,7 @@ def test_shares_of_heads_are_counted(monkeypatch):
     given = {"remove-positions": WITHOUT, "relearn": RELEARN}
     assert lines(monkeypatch, given)["relearn"] == (
         "With gaps between words and only the table retrained, **2 of 2** heads with a direction "
-        "in documents of 32 tokens look as many words away as before (random table: 1)."
+        "in documents of 32 ordinary tokens look as many words away as before (random table: 1)."
     )
 
 

@@ -37,6 +37,7 @@ from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
 from minitx.arrays import Layer
 from minitx.circuits import repeated
+from minitx.circuits.measure import token_id
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
 TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -90,6 +91,7 @@ FEW = {64: {}, 512: {"documents": 8}}  # tokens -> options, where a model has le
 SPARSE = {("projections", 512): {"every": 128}}  # of its 14 models, and a pass for each token
 NOISE = 0, 0.25, 0.5, 0.75  # share of each weight
 SIZES = 0.25, 0.5, 1, 0  # of what is built in; the last is none of it
+ANSWER = " he"  # that one head writes
 AHEAD = 64  # positions by which documents are shifted: so far `predicted` goes on at no cost
 PATCHES = "patch", "paths"
 PAIRED = {7: SEEDS, 64: (0,)}  # tokens of their pairs -> seeds; one more patch for each token
@@ -274,23 +276,23 @@ def with_moved_keys(size, tokens, rng):
 
 
 def with_written_answer(size, tokens, rng):
-    """Random weights, but one head writes one answer alone, size times as long as the stream."""
-    model = of_length("tiny-gpt2", tokens)
-    ids = answer_and_prompt(model, tokens, rng)
-    model = document_features.untrained(model, rng)
-    x = minitx.run(model, ids[None, 1:], ["resid_post"])["resid_post", model.config.n_layers - 1]
-    new = model.weights.W_U[:, ids[0]] - model.weights.W_U.mean(axis=1)
+    """Random weights, but one head writes ANSWER alone, size times as long as the stream."""
+    model = document_features.untrained(of_length("tiny-gpt2", tokens), rng)
+    ids, last = drawn_words(model, tokens, rng), model.config.n_layers - 1
+    x = minitx.run(model, ids[None], ["resid_post"])["resid_post", last]
+    W_U = model.weights.W_U
+    new = W_U[:, token_id(model, ANSWER)] - W_U.mean(axis=1)
     new *= size * np.linalg.norm(x[0, -1]) / np.linalg.norm(new)
-    w = model.layers[-1]
+    w, d = model.layers[last], model.config.d_head
     W_V, b_V, W_O = w.W_V.copy(), w.b_V.copy(), w.W_O.copy()
-    W_V[:, : model.config.d_head] = b_V[: model.config.d_head] = 0  # of head 0
+    W_V[:, :d] = b_V[:d] = 0  # of head 0
     b_V[0], W_O[0] = 1, new
-    return tiny.with_weights(model, layers={w.index: {"W_V": W_V, "b_V": b_V, "W_O": W_O}})
+    return tiny.with_weights(model, layers={last: {"W_V": W_V, "b_V": b_V, "W_O": W_O}})
 
 
-def answer_and_prompt(model, tokens, rng):  # -> [T]
-    """Drawn words: the first is the answer, the others are the prompt."""
-    return rng.choice(words_alone(model), tokens)
+def drawn_words(model, n, rng):  # -> [n]
+    """Ids of words that are one token."""
+    return rng.choice(words_alone(model), n)
 
 
 def with_slices(size, model):
@@ -319,20 +321,33 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
 def built_in(name, size, tokens):
     """Verdicts on models in which so much of what an experiment asks for is built in."""
     build, options = BUILT[name]
-    if "tokens" in registry.get(name).option_names:
-        options = options | {"tokens": tokens}
+    reads = READS.get(name, documents_of)
     with tempfile.TemporaryDirectory() as folder:
         for seed in SEEDS:
             model = build(size, tokens, np.random.default_rng(seed))
-            if name == "inject-positions":
-                path = Path(folder, f"{seed}.txt")
-                path.write_text(directed.runs(seed, 20 * tokens), encoding="utf-8")
-                options["ids"] = str(path)
-            if name == "attribute":
-                ids = answer_and_prompt(model, tokens, np.random.default_rng(seed))
-                target, *prompt = model.tokenizer.pieces(ids)
-                options |= {"target": target, "prompt": "".join(prompt)}
-            yield analysis.run(name, model, **options).answer.verdict
+            own = reads(model, tokens, seed, folder)
+            yield analysis.run(name, model, **options, **own).answer.verdict
+
+
+def documents_of(_, tokens, *__):
+    """What an experiment reads that chooses its documents."""
+    return {"tokens": tokens}
+
+
+def runs_of(_, tokens, seed, folder):
+    """A file of runs of ids, which `forgetful` continues."""
+    path = Path(folder, f"{seed}.txt")
+    path.write_text(directed.runs(seed, 20 * tokens), encoding="utf-8")
+    return {"ids": str(path), "tokens": tokens}
+
+
+def words_asked(model, tokens, seed, _):
+    """A prompt of drawn words; asked is ANSWER."""
+    ids = drawn_words(model, tokens, np.random.default_rng(seed))
+    return {"target": ANSWER, "prompt": "".join(model.tokenizer.pieces(ids))}
+
+
+READS = {"inject-positions": runs_of, "attribute": words_asked}  # others: documents_of
 
 
 def row_of_built(name, tokens):
