@@ -27,7 +27,6 @@ TICKS = 16  # layers named below an axis, at most
 LETTERS = 90  # of names below an axis, if each were as long as the longest: more are turned
 TEXTS = "title", "xlabel", "ylabel"
 CURVES = 6  # of an order, such as layers, that have a colour in one panel, at most
-ROOM = 3  # times the largest bar: dashes farther out are cut off, so that bars can be seen
 
 
 @dataclass(frozen=True)
@@ -254,7 +253,6 @@ def bars(*by_name, levels=(), ticks=None, null=None, legend=draw.ABOVE, **labels
             _draw_line(axes, level, None, names)
         if null is not None:
             axes.plot([], [], "_", color="black", markersize=11, label=null)
-            _cut_dashes(axes, by_name, names)
         axes.locator_params(axis="x", integer=True)
         if ticks is not None:
             words = [str(word) for word in names.value(ticks)]
@@ -284,16 +282,6 @@ def _draw_bars(axes, bar, places, width, names):
     axes.bar(places, values, 0.94 * width, **style)
     if bar.null is not None:
         axes.plot(places, names.value(bar.null), "_", color="black", markersize=11)
-
-
-def _cut_dashes(axes, by_name, names):
-    """Leave out dashes far beyond all bars, and say how far they reach."""
-    room = ROOM * max(abs(names.value(bar.name)).max() for bar in by_name)
-    farthest = max(abs(names.value(bar.null)).max() for bar in by_name if bar.null is not None)
-    if farthest > room > 0:
-        low, high = axes.get_ylim()
-        axes.set_ylim(max(low, -room), min(high, room))
-        axes.plot([], [], " ", label=f"null beyond the axis: up to {farthest:.1f}")
 
 
 def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, **labels):

@@ -15,7 +15,7 @@ from minitx.circuits.texts import read_texts
 from minitx.heads import is_pooled, of_classes
 
 from ..contract import Asks, NotApplicable, Of, Without, options, register
-from ..drawing import Bar, When, bars, beside, column, draw, row
+from ..drawing import When, beside, column, draw, row
 from ..drawing.maps import Map, Scale, maps
 from ..machine.language import filled
 from ..maths import nulls
@@ -40,6 +40,7 @@ BIASES = {
     "ln2_b": "second norm",
     "ln_final_b": "the final norm",
 }
+ROOM = 3  # times the largest bar: dashes farther out are cut off, so that bars can be seen
 SHOWN = 14  # components, and heads by place
 LONG = 40  # places that are drawn
 BEGUN = 24  # tokens of the sample, where no text is given
@@ -256,6 +257,25 @@ def _order(r):
     return np.argsort(-abs(r["parts"]), kind="stable")[:SHOWN]
 
 
+def _draw_parts(axes, r):
+    """The largest parts, the first at the top, between dashes that drawn tokens reach."""
+    order = _order(r)[::-1]
+    parts, null, y = r["parts"][order], r["parts_null"][order], np.arange(len(order))
+    axes.barh(y, parts, color=draw.BLUE, label="part of the logit")
+    style = {"color": "black", "markersize": 9}
+    dashes = np.r_[-null, null], np.r_[y, y]
+    axes.plot(*dashes, "|", label="null: between dashes 99% of drawn tokens", **style)
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(y, _said(r)[order])
+    axes.set_xlabel(filled("logit of {tokens}", tokens=tokens(r)))
+    room = ROOM * abs(parts).max()
+    if null.max() > room > 0:
+        low, high = axes.get_xlim()
+        axes.set_xlim(max(low, -room), min(high, room))
+        axes.plot([], [], " ", label=f"null beyond the axis: up to {null.max():.1f}")
+    axes.legend(**draw.STACKED)
+
+
 def _kinds(r):
     return [name for name in HEADS if name in r]
 
@@ -354,21 +374,10 @@ register(
     ],
     draw=column(
         beside(
-            row(
-                bars(
-                    Bar(
-                        lambda r: r["parts"][_order(r)],
-                        "part of the logit",
-                        null=lambda r: np.c_[-r["parts_null"], r["parts_null"]][_order(r)],
-                    ),
-                    ticks=lambda r: _said(r)[_order(r)],
-                    null="null: between dashes 99% of drawn tokens",
-                    ylabel=lambda r: filled("logit of {tokens}", tokens=tokens(r)),
-                )
-            ),
+            row(_draw_parts),
             maps(*(Map(name, title, BY_HEAD) for name, title in TITLES.items())),
             widths=(1.4, lambda r: len(_kinds(r))),
-            height=3.9,
+            height=4.4,
         ),
         *(of_places(name) for name in HEADS),
     ),

@@ -213,6 +213,7 @@ def _heads(measure, label, **limits):
             x, y = (r[f"{measure}_by_head_{basis}"][carry] for basis in ("random", name))
             axes.plot(x, y, "o", color=COLORS[name], markersize=5, markeredgewidth=0)
         axes.axline((0, 0), slope=1, color="black", linewidth=0.6)
+        axes.locator_params(axis="x", integer="top" not in limits)
         axes.set(xlabel=f"{label}: random rotations", ylabel=f"{label}: the basis")
         axes.set_ylim(0, **limits)
 

@@ -17,7 +17,7 @@ I conditions, n heads drawn, J columns drawn of each.
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
-from ..drawing import Part, Rows, When, bar_sample, draw, figures, line_sample, row
+from ..drawing import Rows, When, bar_sample, draw, each, figures, line_sample, row
 from ..machine.language import filled
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
@@ -249,20 +249,15 @@ def _describe_head(r, layer, head):
     return filled("{head} at {offset}: attention {attention}, scores {scores}", **values)
 
 
-def _draw_drawn(figure, r):
-    """A row for each head drawn, a column for each condition."""
-    grid = figure.subplots(
-        len(r["heads"]), len(CONDITIONS), squeeze=False, sharex=True, sharey="row"
-    )
-    for n, name in enumerate(r["heads"]):
-        for i, words in enumerate(r["conditions"]):
-            _draw_condition(grid[n, i], r, n, i)
-            offset = draw.offset(r["offset"][n])
-            attention = r["attention_of_heads"][i, *r["drawn"][n]]
-            heading = f"{words}\n" if n == 0 else ""
-            grid[n, i].set_title(f"{heading}{attention:.2f}")
-        grid[n, 0].set_ylabel(f"{name}, looks at {offset}")
-    grid[-1, len(CONDITIONS) // 2].set_xlabel("lag (tokens, + right)")
+def _draw_drawn(figure, r, i):
+    """Head i of those drawn, a column for each condition, as in the paper."""
+    grid = figure.subplots(1, len(CONDITIONS), sharey=True)
+    for n, axes in enumerate(grid):
+        _draw_condition(axes, r, i, n)
+        attention = r["attention_of_heads"][n, *r["drawn"][i]]
+        axes.set_title(f"{r['conditions'][n]}\n{attention:.2f}")
+    grid[0].set_ylabel(f"{r['heads'][i]}, looks at {draw.offset(r['offset'][i])}")
+    grid[len(CONDITIONS) // 2].set_xlabel("lag (tokens, + right)")
     figure.legend(handles=[*_samples()], loc="outside lower center", ncols=4)
 
 
@@ -316,14 +311,13 @@ def _draw_all(axes, r):
 
 register(
     conditions,
-    draw=figures(row(_draw_all), Part(_draw_drawn, height=lambda r: 1.3 + 2.15 * len(r["heads"]))),
+    draw=figures(row(_draw_all), each(_draw_drawn, 3.6, "heads")),
     look="The first figure has all heads with a direction, coloured by the source of the "
-    "direction. In the second each row is a head, each column an input: the text, its words in "
-    "random "
-    "order, one word repeated, positions with words at zero, words without positions; the "
-    "number above it is the attention to the head's offset. A head that reads positions keeps "
-    "its bar, and the peak of its scores (blue), in the third column and loses both in the "
-    "last. Words at zero are an input that no model is trained on: a head that loses its "
+    "direction, on five inputs: the text, its words in random order, one word repeated, positions "
+    "with words at zero, words without positions. Each of the others has one head on these; "
+    "the number above is the attention to the head's offset. A head that reads positions keeps "
+    "its bar, and the peak of its scores (blue), on a repeated word and loses both without "
+    "positions. Words at zero are an input that no model is trained on: a head that loses its "
     "direction there but keeps it on a repeated word still reads positions. A head that keeps "
     "it on shuffled words, but neither on a repeated word nor on words alone, needs both: an "
     "earlier head finds the neighbour by position and copies its word, and this head reads the "

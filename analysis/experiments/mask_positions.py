@@ -393,9 +393,11 @@ def _meanings(r):
 
 def _maps(figure, r, maps):
     """Up to ABREAST maps side by side, on the scale of all."""
+    from matplotlib.colors import PowerNorm
+
     grid = figure.subplots(1, ABREAST, squeeze=False, sharex=True, sharey=True)
     for axes, (name, formula, values) in zip(grid.flat, maps):
-        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
+        image = axes.imshow(values, cmap="Blues", norm=PowerNorm(0.5, 0, 1))  # small ones are seen
         draw.border(axes, r.get("second"), "xy")
         draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))
     for axes in grid.flat[len(maps) :]:

@@ -184,7 +184,7 @@ def _draw_spectra(axes, r):
     _label_peaks(axes, r)
     means = [r[name] for name in ("position_mean", "words_mean", "shuffled_mean") if name in r]
     top = max(mean[1:].max() for mean in means)
-    axes.set(xlim=(0, T / 2), ylim=(0, 1.55 * top))
+    axes.set(xlim=(0, T / 2), ylim=(0, 2 * top))
     axes.axvspan(0, r["lowest"] - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
     axes.set(
         xlabel=f"frequency (cycles in {T} tokens{named_rows(r)})",

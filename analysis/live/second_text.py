@@ -1,14 +1,16 @@
 """The second text of a patch: how many tokens it needs, what tells it apart, and texts that fit.
 
-A text that fits is the first with one word that is another of a similar embedding. T tokens.
+A text that fits is the first with one word that is another of a similar embedding. Words of the
+texts that come with minitx go before pieces that may be parts of words. T tokens.
 """
 
+import functools
 import re
 from itertools import islice
 
 import numpy as np
 
-from ..texts import joined
+from ..texts import joined, storage
 from . import patching
 
 FITS = 3  # texts that are named, at most
@@ -98,12 +100,18 @@ def _is_word(text, begin, end):
 
 
 def _similar(reader, token):
-    """Words of the vocabulary, the nearest embeddings by their cosine first."""
+    """Words of the vocabulary, known ones first; the nearest embeddings first, by their cosine."""
     rows = reader.weights.W_E
     own = rows[token]
     lengths = np.sqrt((rows * rows).sum(axis=1)) + 1e-12
     order = np.argsort(-(rows @ own) / lengths, kind="stable")[1 : NEAR + 1]
-    for i in order:
-        piece = reader.tokenizer.decode([i]).strip()
-        if WORD.fullmatch(piece):
-            yield piece
+    pieces = [reader.tokenizer.decode([i]).strip() for i in order]
+    pieces = [piece for piece in pieces if WORD.fullmatch(piece)]
+    yield from sorted(pieces, key=lambda piece: piece.lower() not in _known())
+
+
+@functools.cache
+def _known():
+    """The words of the texts that come with minitx, in small letters."""
+    texts = (path.read_text(encoding="utf-8") for path in storage.NAMED.values())
+    return {word.lower() for text in texts for word in re.findall(r"[^\W\d_]+", text)}

@@ -67,6 +67,13 @@ TERMS = (
         "at; the better they fit (their product is the score), the more attention goes there.",
     ),
     Term(
+        "sign",
+        "red, blue",
+        r"\b(?:[Rr]ed|[Bb]lue)\b",
+        "In a map of numbers that may be below 0, red is above 0, blue below and white is 0, on "
+        "every page. Lines, bars and dots have the colours of their legend.",
+    ),
+    Term(
         "offset",
         "offset",
         r"offsets?",

@@ -14,8 +14,8 @@ from matplotlib.text import Annotation, Text
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
-from minitx.analysis.drawing import Bar, bars, curves, draw
-from minitx.analysis.experiments import profiles
+from minitx.analysis.drawing import curves, draw
+from minitx.analysis.experiments import attribute, profiles
 from minitx.analysis.maths import spectra
 from minitx.analysis.measures import inputs, perplexities
 
@@ -116,13 +116,13 @@ def test_clusters_have_colours_that_stand_out(looked):
 
 def test_dashes_far_beyond_all_bars_are_cut_off_and_told():
     """One null of 7 beside bars of 0.7 made lines of all bars."""
-    r = {"x": np.array([0.7, -0.3]), "y": np.array([[-7.0, 7.0], [-0.9, 0.9]])}
-    for null, is_cut in (r["y"], True), (r["y"] / 10, False):
+    r = {"parts": np.array([0.7, -0.3]), "components": np.array(["mlp 0", "mlp 1"])}
+    for null, is_cut in (np.array([7.0, 0.9]), True), (np.array([0.7, 0.09]), False):
         axes = draw.figure(4, 3).subplots()
-        bars(Bar("x", "part", null="y"), null="null")(axes, r | {"y": null})
+        attribute._draw_parts(axes, r | {"parts_null": null, "target": " a"})
         texts = [text.get_text() for text in axes.get_legend().get_texts()]
         assert ("null beyond the axis: up to 7.0" in texts) == is_cut
-        low, high = axes.get_ylim()
+        low, high = axes.get_xlim()
         assert 0.7 < high < 3 * 0.7 + 1e-9 and -high - 1e-9 < low < -0.3
 
 
