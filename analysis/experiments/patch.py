@@ -62,8 +62,9 @@ def patch(
     of_heads = [name for name in HEADS if name in parts]
     for way in WAYS:
         result[f"{way}_null"] = patch_effects.by_chance(of_heads, values, way, seed)
+    letters = None if pairs else {}
     for side in ("clean", "corrupt"):
-        result[side] = questions.pieces(model, getattr(asked, side)[0])
+        result[side] = questions.named(model, getattr(asked, side), letters)
     return result
 
 
@@ -119,7 +120,7 @@ def of_places(way):
 
 
 def words(r):
-    """The tokens of the first clean text, as many as fit."""
+    """The tokens of the first clean text, or letters for drawn ones, as many as fit."""
     return [draw.label(x) for x in r["clean"][:MOST]]
 
 
@@ -130,7 +131,7 @@ register(
     "the corrupt into the clean run; beside each, the same with a head of an unrelated pair. "
     "Where a head restores much and loses little, other heads can take over its work. The "
     "last has the stream before each layer at each position, under the tokens of the first clean "
-    "text: it shows the path of the answer through the model.",
+    "text, or a letter for each drawn word: it shows the path of the answer through the model.",
     published="Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; "
     "in GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022).",
     numbers=[

@@ -11,6 +11,7 @@ Order: pairs, where they come from, what is measured of them. N pairs.
 """
 
 from functools import partial
+from string import ascii_lowercase
 
 import numpy as np
 
@@ -151,6 +152,19 @@ def pieces(model, text):
     """The tokens of a text, or of ids, as words of a figure."""
     ids = model.tokenizer.encode(text) if isinstance(text, str) else text
     return np.array(corpus.labels(model, np.asarray(ids)))
+
+
+def named(model, texts, letters=None):
+    """The tokens of the first of some texts as words; those of drawn words as letters.
+
+    letters: {id: letter} of what is drawn, which other texts of the pairs go on with; None: nothing
+    is. Drawn is what differs from text to text.
+    """
+    words = pieces(model, texts[0])
+    if letters is not None:
+        for i in np.flatnonzero((np.array(texts) != texts[0]).any(axis=0)).tolist():
+            words[i] = letters.setdefault(int(texts[0][i]), ascii_lowercase[len(letters)])
+    return words
 
 
 def read_by_heads(model, text, prefix=None):

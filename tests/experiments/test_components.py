@@ -386,7 +386,9 @@ def test_a_model_without_words_or_room_of_its_own(causal, tmp_path):
     for name in NAMES:
         arrays = registry.get(name).run(model, **SMALL.get(name, {}))
         assert registry.get(name).answer(arrays).verdict in ("no", "undecided")
-    pieces = patch.patch(model, n_pairs=2)["clean"]
+    arrays = patch.patch(model, n_pairs=2)
+    assert "".join(arrays["clean"]).endswith("abcdefghiabcd")
+    pieces = patch.patch(model, n_pairs=1)["clean"]
     assert all(re.fullmatch(r"<\d+>", piece) for piece in pieces)
     short = replace(causal, config=replace(causal.config, n_ctx=12))
     with pytest.raises(registry.NotApplicable, match="no room to repeat 9 words: .* at most 12"):
