@@ -120,8 +120,11 @@ def _draw_curve(axes, r):
     """Faithfulness of the first edges; random circuits as points at their number of edges."""
     axes.axhline(1, color=draw.GREY, linewidth=0.8, linestyle="--")
     axes.axhline(0, color=draw.GREY, linewidth=0.8)
-    styles = {"random": (draw.ORANGE, "random"), "random_in_layers": (draw.SKY, "in same layers")}
-    for side, (kind, (color, label)) in zip((0.93, 1.07), styles.items()):
+    styles = {
+        "random": (draw.ORANGE, "null: random edges"),
+        "random_in_layers": (draw.SKY, "null: random, same layers"),
+    }
+    for side, (kind, (color, label)) in zip((0.7, 1.4), styles.items()):
         place = r["edges"] * side  # beside each other
         x = np.full(len(r[kind]), place)
         axes.plot(x, r[kind], "_", color=color, markersize=9, label=label)

@@ -279,7 +279,7 @@ def _draw_condition(axes, r, row, i):
 
 
 SCORE = {"color": draw.BLUE, "linewidth": 1.6}
-NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+NULL = {"color": "black", "linestyle": "--", "linewidth": 1, "zorder": 3}
 COLUMN = {"color": draw.SKY, "linewidth": 0.5}
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
 

@@ -149,7 +149,9 @@ def _draw_every(figure, r):
     of_signs = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
     image = axes.imshow(curves, extent=ends, aspect="auto", **of_signs)
     offsets = r["offset_of_heads"].ravel()
-    axes.plot(offsets, range(len(curves)), "o", color="black", fillstyle="none", markersize=4)
+    for color, width in ("white", 3), ("black", 1):  # on dark cells the rim is seen
+        style = {"color": "black", "markeredgecolor": color, "markeredgewidth": width}
+        axes.plot(offsets, range(len(curves)), "o", markersize=4, fillstyle="none", **style)
     every = -(-len(curves) // MOST_NAMED)
     rows = range(0, len(curves), every)
     H = r["kernel"].shape[1]
@@ -217,11 +219,11 @@ register(
     kernel,
     draw=figures(Part(_draw_first, height=3.6), Part(_draw_every, height=_height_of_all)),
     look="Blue is the mean score of a head at each lag when the words are averaged out, each curve "
-    "less its median; red is the mean attention. Where blue peaks under the highest bar, positions "
-    "alone send the head there; where it is flat, words do. Dashed: what a bias or turned queries "
-    "and keys must give, where the model has these. Where it lies on the blue line the mechanism "
-    "is all; what is between them has reached the stream in another way, such as the causal mask, "
-    "or is left of the words of few documents.",
+    "less its median; vermilion is the mean attention. Where blue peaks under the highest bar, "
+    "positions alone send the head there; where it is flat, words do. Dashed: what a bias or "
+    "turned queries and keys must give, where the model has these. Where it lies on the blue line "
+    "the mechanism is all; what is between them has reached the stream in another way, such as "
+    "the causal mask, or is left of the words of few documents.",
     published="Kernels of this kind are stored in T5 (Raffel et al. 2020) and ALiBi (Press et al. "
     "2022), and are sums of cosines in rotary models (Su et al. 2021); how much of a model's "
     "scores the lag alone explains is asked by Wennberg and Henter (2021).",

@@ -540,7 +540,7 @@ register(
     "tokens, less its own median, stacked to both sides of 0. Where maxima of many columns "
     "meet, all stand on one side and the black line, their sum, is as high as the stack; "
     "where maxima meet minima it lies between two stacks. The right has the mean score again "
-    "(blue), and the mean attention (red), which should have its bar where the sum peaks: it "
+    "(blue), and the mean attention (vermilion), which should have its bar where the sum peaks: it "
     "is the softmax of these scores. Orange is the part of the scores between positions, "
     "which are the mean of what stands at a position in half of the documents for queries and in "
     "the other half for keys: where it follows the blue line, positions make the peak; where "

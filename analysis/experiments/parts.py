@@ -291,7 +291,8 @@ def _draw_lengths(axes, r):
         per_token = r["places_by_length"] / r["lengths"]
         axes.plot(r["lengths"], per_token, color=draw.SKY, label=PLACES)
     _mark_lengths(axes, r)
-    axes.axvline(r["overtakes"], color=draw.VERMILION, linewidth=0.8, linestyle=":")
+    style = {"color": draw.VERMILION, "linewidth": 0.8, "linestyle": ":"}
+    axes.axvline(r["overtakes"], label="Q Kᵀ and A V = MLPs", **style)
     axes.set_ylabel("multiply-adds for each token")
     axes.legend(**draw.ABOVE | {"handlelength": 1.2, "columnspacing": 0.8})
 

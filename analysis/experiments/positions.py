@@ -277,9 +277,9 @@ register(
     "wave that its rows in random order do not give. In the grey lie slow waves and drifts over "
     "the whole table: they distinguish near from far, and do not count as a peak. A curve that "
     "only falls, like the curve of a drift, has low frequencies only, though single lines may "
-    "stand out. The words of a text (orange) are the control, with a line of their own (red): "
-    "their order does not repeat. Frequency 0, the mean of each column, is drawn but does not set "
-    "the scale.",
+    "stand out. The words of a text (orange) are the control, with a line of their own "
+    "(vermilion): their order does not repeat. Frequency 0, the mean of each column, is drawn but "
+    "does not set the scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has "
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
     "50.51% of the variance and 12 explain 92.23% (Yamamoto and Matsuzaki, figures 3, 8, 9).",

@@ -492,9 +492,10 @@ def _samples(r):
 register(
     queries_keys,
     look="Blue and orange are one column of the query and of the key, token after token. Where "
-    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): each "
-    "query meets the matching key so many tokens away, and attention goes there. The middle panels "
-    "keep one octave around the position table's highest peak, or around another peak that is as "
+    "both are the same wave and one runs ahead, the correlation peaks at that lag (vermilion): "
+    "each query meets the matching key so many tokens away, and attention goes there. The middle "
+    "panels keep one octave around the position table's highest peak, or around another peak that "
+    "is as "
     f"high ({waves.AS_HIGH} of it), without the mean and most of the words; the column is the one "
     "that carries most of that octave. The correlation is of the columns as they are. A peak "
     "counts only above the dashed line, which random directions in place of U_K reach in 1 of 100 "

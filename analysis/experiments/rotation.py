@@ -558,6 +558,7 @@ def _draw_shifts(axes, T, last):
         height, side, edge = LABELS[abs(number)]
         end = np.flatnonzero(inside & (abs(theta) < height))[-1]  # clear of the frame
         style = {"ha": side, "va": edge[number < 0], "fontsize": 10, "color": draw.VERMILION}
+        style["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
         text = f" Δ {draw.offset(delta)} ({draw.offset(-delta)}) "
         axes.annotate(text, (f[end], theta[end]), **style)
 
@@ -772,7 +773,7 @@ def pictures(r):
 
 register(
     rotation,
-    look="A wave that is turned by an angle is moved by a number of tokens; the red lines are "
+    look="A wave that is turned by an angle is moved by a number of tokens; the orange lines are "
     "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow "
     "that nearer lines would be one). A positive Δ is attention to the left: in parentheses "
     "is the offset of the key that then fits the query, -Δ. Dark blue along one line means a "

@@ -434,8 +434,11 @@ def _draw_scores(figure, r):
     grid[0].set_ylabel("mean score, less its mean")
     samples = [line_sample("the whole score", color="black", linewidth=3)]
     samples += [line_sample(name, color=color) for name, color in GROUPS.items()]
-    samples += [line_sample("nearly nothing", color=draw.GREY)]
+    samples += [line_sample("nearly nothing", **SMALL)]
     figure.legend(handles=samples, **LEGEND)
+
+
+SMALL = {"color": draw.GREY, "linestyle": ":"}
 
 
 def _draw_curves(axes, r, i):
@@ -448,7 +451,7 @@ def _draw_curves(axes, r, i):
     axes.plot(lags, curves.sum(axis=0), color="black", linewidth=4)
     small = NEARLY_NOTHING * abs(curves).max()
     for curve, color in zip(curves[::-1], [*GROUPS.values()][::-1]):
-        axes.plot(lags, curve, color=color if abs(curve).max() > small else draw.GREY)
+        axes.plot(lags, curve, **{"color": color} if abs(curve).max() > small else SMALL)
     axes.set_xlabel("lag (tokens, + right)")
     axes.locator_params(axis="x", integer=True)
     axes.set_title(
