@@ -17,7 +17,7 @@ from minitx.kernels import softmax_
 from minitx.labels import predicted
 
 from ..contract import verdict
-from ..machine.language import filled, translated
+from ..machine.language import filled
 from ..measures import heads as names
 from ..measures import outputs
 from ..pages.packing import TINY
@@ -37,8 +37,9 @@ WAYS = {
 }
 NO_HEAD = {  # of a way on which none exceeds an unrelated text by the margin
     "into_second": "No head carries a tenth more of the difference into the second text than an "
-    "unrelated text does.",
-    "into_first": "Into the first text none does.",
+    "unrelated text does: {name} carries most, {share} (an unrelated text: {chance}).",
+    "into_first": "Into the first text no head exceeds an unrelated text by a tenth: {name} "
+    "carries most, {share} ({chance}).",
 }
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
@@ -104,9 +105,8 @@ def in_words(runs, request, other, check=lambda: None):
         layer, head = np.unravel_index(effects.argmax(), effects.shape)
         share, chance = effects[layer, head], null[layer, head]
         numbers = {"share": f"{100 * share:.0f}%", "chance": f"{100 * chance:.0f}%"}
-        said = filled(sentence, name=names.name(layer, head), **numbers)
-        is_clear = share > chance + verdict.MARGIN
-        of_ways.append(said if is_clear else translated(NO_HEAD[way]))
+        text = sentence if share > chance + verdict.MARGIN else NO_HEAD[way]
+        of_ways.append(filled(text, name=names.name(layer, head), **numbers))
     given = {"other": other, "own": own, "others": others}
     return filled(PATCHED, **given, ways=" ".join(of_ways))
 

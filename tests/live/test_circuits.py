@@ -258,8 +258,10 @@ def test_a_saved_page_says_what_a_patch_has_shown(live):
         effects, null = (np.array(heads[way][name]) for name in ("shares", "null"))
         layer, head = np.unravel_index(effects.argmax(), (4, 4))
         is_clear = effects.max() > null[layer, head] + verdict.MARGIN
-        none = patching.NO_HEAD[way]
-        mine = f"{words.format(f'L{layer}H{head}')}, {100 * effects.max():.0f}%"
+        name, share = f"L{layer}H{head}", f"{100 * effects.max():.0f}%"
+        chance = f"{100 * null[layer, head]:.0f}%"
+        none = patching.NO_HEAD[way].format(name=name, share=share, chance=chance)
+        mine = f"{words.format(name)}, {share}"
         assert (mine in page, none in page) == (is_clear, not is_clear)
 
 

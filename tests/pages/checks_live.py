@@ -140,7 +140,7 @@ def test_a_head_at_chance_is_not_listed(page):
     answered(page, "Changed: positions at zero")
     expect(explored.view(page, "heads")).to_have_text("No head exceeds chance there.")
     expect(page.locator("#compared")).to_contain_text("(at chance)")
-    expect(explored.readout(page)).to_contain_text("no offset beyond chance")
+    expect(explored.readout(page)).to_contain_text("no offset that clearly gets more than chance")
     run(page, "the difference").click()  # in one of the runs they look there
     expect(explored.heads(page)).not_to_have_count(0)
 

@@ -7,7 +7,7 @@ const KINDS = {
   previous: ["P", say("the token before"), "previous heads"],
   next: ["N", say("the token after it"), "next heads"],
   first: ["F", say("the first token of the text"), "first heads"],
-  itself: ["S", say("its own place"), "itself heads"],
+  itself: ["S", say("its own place"), "heads that look at their own token"],
 };
 const ANY = "all kinds";
 const lateKinds = {}; // model: {part: kinds}

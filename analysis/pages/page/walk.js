@@ -52,7 +52,8 @@ function lookedUpAs(of, sizes) {
 function placedAt(of, sizes) {
   // without a table: what the head looks at, by distance
   const says = positioned(of, sizes);
-  return hasTable() ? says : `${says} ${nameOf(state.head)} ${inShort(state.head)}.`;
+  const looks = say`Head ${nameOf(state.head)} ${inShort(state.head)}.`;
+  return hasTable() ? says : `${says} ${looks}`;
 }
 
 function asks({i, j}, {d_model: D}) {
