@@ -185,7 +185,7 @@ def test_a_guess_is_told_as_the_experiment_tells_it(page, model):
     name = result["largest_name"].replace("mlp", "MLP")
     flow = view(page, "flow")
     expect(flow).to_contain_text(f"The largest part, {name}, is {largest} of the size of all")
-    expect(flow).to_contain_text(f"drawn tokens: up to {chance}); “minitx attribute” asks")
+    expect(flow).to_contain_text(f"drawn tokens: up to {chance}); one part writes most")
 
 
 def test_a_flow_of_another_guess_and_token(page):
