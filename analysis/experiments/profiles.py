@@ -342,7 +342,7 @@ def _draw_clusters(figure, r):
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
     unit, null = KINDS[str(r["clustered"])]
     figure.supylabel(unit, fontsize=10.5)
-    styles = {SHOWN["shuffled"]: DOT, SHOWN["repeated"]: RING, f"null: {null}": LINE}
+    styles = {"words shuffled": DOT, "one word repeated": RING, f"null: {null}": LINE}
     samples = [line_sample(label, **style) for label, style in styles.items()]
     figure.legend(handles=samples, loc="outside upper left", ncols=3, borderpad=0)
 
@@ -391,7 +391,6 @@ def _draw_cluster(axes, r, c, color):
         axes.axhline(0, **LINE)
 
 
-SHOWN = {"shuffled": "words shuffled", "repeated": "one word repeated"}
 DOT = {"color": "black", "marker": "o", "markersize": 2.4, "linestyle": ""}
 RING = {
     "color": draw.VERMILION,
@@ -458,15 +457,15 @@ def _draw_conditions(axes, r):
     directed = r["directed"]
     best = r["attention"].argmax(axis=2)[..., None]
     on_text = r["best_attention"][directed]
+    kept = {name: f"{words} {r[f'offset_{name}']:.0%}" for name, words in CONDITIONS.items()}
     for name, style in (("shuffled", DOT), ("repeated", RING)):
         without = np.take_along_axis(r[f"attention_{name}"], best, axis=2)[..., 0]
-        axes.plot(on_text, without[directed], label=SHOWN[name], **style)
+        axes.plot(on_text, without[directed], label=kept[name], **style)
     axes.axline((0, 0), slope=1, color=draw.GREY, linewidth=0.8, zorder=0)
     axes.set(xlim=(0, 1.04), ylim=(-0.04, 1.04), aspect="equal", anchor="NW")
     axes.set(xlabel="attention to its offset, on the text", ylabel="without the text")
-    kept = [f"{words} {r[f'offset_{name}']:.0%}" for name, words in CONDITIONS.items()]
     of_them = f"heads with a ring ({r['n_directed']}) that keep their\ndirection: "
-    axes.set_title(of_them + ",\n".join(kept))
+    axes.set_title(of_them + kept["positions"])
     axes.legend(loc="upper left")
 
 
