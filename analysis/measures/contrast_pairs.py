@@ -157,8 +157,8 @@ def pieces(model, text):
 def named(model, texts, letters=None):
     """The tokens of the first of some texts as words; those of drawn words as letters.
 
-    letters: {id: letter} of what is drawn, which other texts of the pairs go on with; None: nothing
-    is. Drawn is what differs from text to text.
+    letters: {id: letter}, filled here, for the next call to go on with; None: no word is drawn.
+    Drawn is what differs from text to text.
     """
     words = pieces(model, texts[0])
     if letters is not None:
