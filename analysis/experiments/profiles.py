@@ -342,7 +342,7 @@ def _draw_clusters(figure, r):
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
     unit, null = KINDS[str(r["clustered"])]
     figure.supylabel(unit, fontsize=10.5)
-    styles = {"words shuffled": DOT, "one word repeated": RING, f"null: {null}": LINE}
+    styles = {CONDITIONS["shuffled"]: DOT, CONDITIONS["repeated"]: RING, f"null: {null}": LINE}
     samples = [line_sample(label, **style) for label, style in styles.items()]
     figure.legend(handles=samples, loc="outside upper left", ncols=3, borderpad=0)
 
