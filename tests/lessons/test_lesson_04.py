@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
 import minitx
@@ -49,34 +50,29 @@ def wrong_patterns(products, hidden):
     yield "the shape is", hidden[:3]
 
 
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [(128, "can it be more"), (128**2, "how many numbers"), (64, "side by side"), (31, "float64")],
-)
-def test_the_rank_of_what_a_head_compares(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_rank(answer)
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_rank: [
+        (32, "right"),
+        (128, "can it be more"),
+        (128**2, "how many numbers"),
+        (64, "side by side"),
+        (31, "float64"),
+    ],
+    check_rows: [
+        ([6, 13, 13], "right"),
         ((6, 13), "wanted three"),
         ((6, 13, 6), "the same rows"),
         ((13, 6, 6), "what was said so far that asks"),
         ((13, 13, 13), "self-attention"),
         ((5, 13, 13), "6 tokens ask"),
     ],
-)
-def test_who_asks_in_cross_attention(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_rows(answer)
+}
+
+test_answers = answers(SAID)
 
 
 def test_no_answer_is_no_fault(trace):
-    assert check_rank(32).startswith("right")
-    assert check_rows([6, 13, 13]).startswith("right")
-    assert check_pattern(..., trace) == check_rank(...) == check_rows(...) == NOT_YET
+    assert check_pattern(..., trace) == NOT_YET
 
 
 def test_one_input_and_the_head_by_hand(lesson, trace):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
 from minitx.analysis.toys import gru, recurrent
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_05 import check_look, check_order, check_uniform
 
 CHANCE = 1 / 16
@@ -20,53 +20,32 @@ def last(s, h):
     return np.eye(len(h))[-1]
 
 
-def test_right_answers_pass():
-    assert check_look(last).startswith("right")
-    assert check_uniform(0.12).startswith("right")  # measured 0.120
-    assert check_order(("turned", "same")).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("look", "hint"),
-    [
+SAID = {
+    check_look: [
+        (last, "right"),
         (lambda s, h: np.eye(len(h))[0], "the first letter's state"),
         (lambda s, h: np.full(len(h), 1 / len(h)), "other positions still get some weight"),
         (lambda s, h: np.ones(len(h)), "weights sum to 1, yours to 6.00"),
         (lambda s, h: h[-1], r"one weight per letter, 6 here; yours are \(4,\)"),
         ("last", "wanted a function"),
     ],
-)
-def test_a_fixed_vector_as_attention(look, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_look(look)
-
-
-@pytest.mark.parametrize(
-    ("share", "hint"),
-    [(1.0, "still use the scores"), (12, "between 0 and 1"), (0.3, "every row of `rows`")],
-)
-def test_attention_blindfolded(share, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_uniform(share)
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_uniform: [
+        (0.12, "right"),  # measured 0.120
+        (1.0, "still use the scores"),
+        (12, "between 0 and 1"),
+        (0.3, "every row of `rows`"),
+    ],
+    check_order: [
+        (("turned", "same"), "right"),
         (("same", "same"), "each score belongs to one state"),
         (("turned", "new"), "terms are added in another order"),
         (("turned", "turned"), "terms are added in another order"),
         (("back", "same"), "one of same, turned, new"),
         ("turned", "a pair of words"),
     ],
-)
-def test_attention_and_order(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_order(answer)
+}
 
-
-def test_no_answer_is_no_fault():
-    assert check_look(...) == check_uniform(...) == check_order(...) == NOT_YET
+test_answers = answers(SAID)
 
 
 def test_the_beginning_is_kept_and_the_end_is_a_guess(lesson):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_06 import check_place, check_row, check_rows
 
 
@@ -14,54 +14,33 @@ def lesson():
     return names | {"printed": printed.splitlines()}
 
 
-def test_right_answers_pass():
-    assert check_row(7).startswith("right")
-    assert check_place(7).startswith("right")
-    assert check_rows((5050, 100)).startswith("right")
-    assert check_rows([5050, 100]) == check_rows((5050, 100))
-    assert check_place(np.int64(7)).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("row", "hint"),
-    [
+SAID = {
+    check_row: [
+        (7, "right"),
         (8, "that row has read the 6"),
         (6, "</s> and <s> are rows too"),
         (3, "the 6 of the year"),
         (0, "write down what each row has read"),
     ],
-)
-def test_which_row_asks(row, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_row(row)
-
-
-@pytest.mark.parametrize(
-    ("place", "hint"),
-    [(8, "from position 8 it writes -"), (6, "from position 6 it writes 0"), (100, "from 0 to 63")],
-)
-def test_steering_by_place(place, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_place(place)
-
-
-@pytest.mark.parametrize(
-    ("rows", "hint"),
-    [
+    check_place: [
+        (7, "right"),
+        (np.int64(7), "right"),
+        (8, "from position 8 it writes -"),
+        (6, "from position 6 it writes 0"),
+        (100, "from 0 to 63"),
+    ],
+    check_rows: [
+        ((5050, 100), "right"),
+        ([5050, 100], "right"),
         ((100, 5050), "the other way round"),
         ((10_000, 100), "step n has n rows"),
         ((4950, 100), "step n computes n rows"),
         ((5050, 1), "a step computes one row"),
         (5050, "a pair"),
     ],
-)
-def test_rows_that_a_cache_saves(rows, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_rows(rows)
+}
 
-
-def test_no_answer_is_no_fault():
-    assert check_row(...) == check_place(...) == check_rows(...) == NOT_YET
+test_answers = answers(SAID)
 
 
 def test_the_query_has_not_seen_the_source(lesson):

@@ -2,71 +2,42 @@
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong, lesson_09
+from minitx.lessons.checks import Wrong, lesson_09
 from minitx.lessons.checks.lesson_09 import check_layer, check_mask, check_meaning
 
-
-@pytest.mark.parametrize("check", [check_layer, check_meaning, check_mask])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-@pytest.mark.parametrize("check", [check_meaning, check_mask])
-def test_a_value_is_no_function(check):
-    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
-        check(0.5)
-
-
-def test_order_arrives_in_layer_1():
-    assert check_layer(1).startswith("right")
-    with pytest.raises(Wrong, match="a sum does not mind the order"):
-        check_layer(0)
-    with pytest.raises(Wrong, match="it did so earlier"):
-        check_layer(3)
-    with pytest.raises(Wrong, match="4 is no layer: this model has layers 0 to 3"):
-        check_layer(4)
-
-
-def test_a_factor_on_the_weights_is_a_logarithm_on_the_scores():
-    assert check_meaning(lambda s, m: s + np.log(m)).startswith("right")
-    assert check_meaning(lambda s, m: s + np.log(m) + 7).startswith("right")  # the same softmax
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_layer: [
+        (1, "right"),
+        (0, "a sum does not mind the order"),
+        (3, "it did so earlier"),
+        (4, "4 is no layer: this model has layers 0 to 3"),
+    ],
+    check_meaning: [
+        (0.5, "wanted a function, such as lambda"),
+        (lambda s, m: s + np.log(m), "right"),
+        (lambda s, m: s + np.log(m) + 7, "right"),  # the same softmax
         (lambda s, m: s * m, "this multiplies the scores"),
         (lambda s, m: s + m, "which number x has e\\^x = m"),
         (lambda s, m: m * np.exp(s) / (m * np.exp(s)).sum(), "these are the weights"),
         (lambda s, m: s - m, "is not the mask times the weights"),
         (lambda s, m: s.sum(), r"the function gives \[\]"),
     ],
-)
-def test_other_meanings_of_a_mask_are_told_apart(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_meaning(answer)
-
-
-def test_a_steep_mask_beats_the_linear_one_and_its_values_dealt():
-    assert check_mask(lambda distance: 0.5**distance).startswith("right")  # 3.72; 4.40, 5.06
-    assert check_mask(lambda distance: 1 / (1 + distance)).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_mask: [
+        (0.5, "wanted a function, such as lambda"),
+        (lambda distance: 0.5**distance, "right"),  # 3.72; 4.40, 5.06
+        (lambda distance: 1 / (1 + distance), "right"),
         (lambda distance: np.ones(distance.shape), "the same at every distance"),
         (lambda distance: 1 - 0.5 * distance / 127, "should near tokens weigh more"),
         (lambda distance: (1 + distance) / 128, "should near tokens weigh more"),
         (lambda distance: 1.0 - distance, "values are from -126 to 1"),
         (lambda distance: np.where(distance < 4, 1, 0), "wanted above 0"),
     ],
-)
-def test_masks_that_do_not_stand_in_for_positions(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_mask(answer)
+}
+
+test_answers = answers(SAID)
 
 
 def test_a_mask_has_to_beat_its_own_values_dealt(monkeypatch):

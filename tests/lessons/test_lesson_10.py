@@ -1,43 +1,10 @@
 """Lesson 10: its checks tell right answers from wrong ones; its prose says what its cells give."""
 
 import numpy as np
-import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_10 import check_free, check_scale, check_translation
-
-
-@pytest.mark.parametrize("check", [check_free, check_translation, check_scale])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-def test_a_value_is_no_function():
-    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
-        check_translation(0.5)
-
-
-def test_what_is_free():
-    assert check_free("acef").startswith("right")
-    assert check_free("fcea").startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
-        ("abcef", "b adds a·k"),
-        ("acd", "d doubles all products"),
-        ("ac", "there are more: a rotation keeps"),
-        ("cef", "there are more: a adds the same"),
-        ("ace", "in any order"),
-        ("xyz", "wanted a string of letters from a to f"),
-        (["a"], "wanted a string"),
-    ],
-)
-def test_what_is_not_free(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_free(answer)
 
 
 def test_the_letters_are_right_about_attention():
@@ -56,33 +23,35 @@ def softmax(q, k):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def test_the_keys_move_onto_the_queries():
-    assert check_translation(lambda q, k: q.mean(axis=0) - k.mean(axis=0)).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_free: [
+        ("acef", "right"),
+        ("fcea", "right"),
+        ("abcef", "b adds a·k"),
+        ("acd", "d doubles all products"),
+        ("ac", "there are more: a rotation keeps"),
+        ("cef", "there are more: a adds the same"),
+        ("ace", "in any order"),
+        ("xyz", "wanted a string of letters from a to f"),
+        (["a"], "wanted a string"),
+    ],
+    check_translation: [
+        (0.5, "wanted a function, such as lambda"),
+        (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "right"),
         (lambda q, k: k.mean(axis=0) - q.mean(axis=0), "moves the keys away"),
         (lambda q, k: q.mean() - k.mean(), r"a is \[\]; wanted one row \[4\]"),
         (lambda q, k: q.mean(axis=0), "is not the mean of the queries"),
     ],
-)
-def test_moves_that_do_not_join_the_means(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_translation(answer)
+    check_scale: [
+        (100, "right"),
+        (0.01, "all queries have the same nearest key, the shortest"),
+        (1, "make .* matter less"),
+        (-3, "wanted a number above 0"),
+        ("large", "wanted a number above 0"),
+    ],
+}
 
-
-def test_a_large_scale_makes_the_strongest_key_the_nearest():
-    assert check_scale(100).startswith("right")
-    with pytest.raises(Wrong, match="all queries have the same nearest key, the shortest"):
-        check_scale(0.01)
-    with pytest.raises(Wrong, match="make .* matter less"):
-        check_scale(1)
-    with pytest.raises(Wrong, match="wanted a number above 0"):
-        check_scale(-3)
-    with pytest.raises(Wrong, match="wanted a number above 0"):
-        check_scale("large")
+test_answers = answers(SAID)
 
 
 def test_the_prose_says_what_the_cells_give():

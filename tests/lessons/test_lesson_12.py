@@ -1,78 +1,40 @@
 """Lesson 12: its checks tell right answers from wrong ones; its prose says what its cells give."""
 
 import numpy as np
-import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_12 import check_controls, check_invariant, check_rare
 
-
-@pytest.mark.parametrize("check", [check_rare, check_controls, check_invariant])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-@pytest.mark.parametrize("check", [check_rare, check_invariant])
-def test_a_value_is_no_function(check):
-    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
-        check(0.5)
-
-
-def test_how_rare_a_value_is():
-    answer = check_rare(lambda value, null: (1 + (null >= value).sum()) / (1 + len(null)))
-    assert answer.startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_rare: [
+        (lambda value, null: (1 + (null >= value).sum()) / (1 + len(null)), "right"),
+        (0.5, "wanted a function, such as lambda"),
         (lambda value, null: (null >= value).mean(), "never happens: count the value itself"),
         (lambda value, null: (1 + (null > value).sum()) / (1 + len(null)), "not more than"),
         (lambda value, null: (1 + (null <= value).sum()) / (1 + len(null)), "smaller"),
         (lambda value, null: (1 + (null >= value).sum()) / len(null), "wanted 1 of 10"),
     ],
-)
-def test_other_ways_to_count(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_rare(answer)
-
-
-def test_controls_of_claims():
-    assert check_controls("cdab").startswith("right")
-    with pytest.raises(Wrong, match="claim 1: a head was chosen out of many"):
-        check_controls("abcd")
-    with pytest.raises(Wrong, match="claim 3: a column is a direction of the axes"):
-        check_controls("cdba")
-    with pytest.raises(Wrong, match="wanted four letters"):
-        check_controls("cda")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda q, k: (q @ k.T).max(),
-        lambda q, k: np.linalg.norm(q),
-        lambda q, k: np.linalg.svd(q.T @ k, compute_uv=False)[0],
+    check_controls: [
+        ("cdab", "right"),
+        ("abcd", "claim 1: a head was chosen out of many"),
+        ("cdba", "claim 3: a column is a direction of the axes"),
+        ("cda", "wanted four letters"),
     ],
-)
-def test_numbers_that_no_rotation_changes(answer):
-    assert check_invariant(answer).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_invariant: [
+        (0.5, "wanted a function, such as lambda"),
+        (lambda q, k: (q @ k.T).max(), "right"),
+        (lambda q, k: np.linalg.norm(q), "right"),
+        (lambda q, k: np.linalg.svd(q.T @ k, compute_uv=False)[0], "right"),
         (lambda q, k: q.max(), "before the rotation it gives"),
         (lambda q, k: q[:, 5].std(), "before the rotation it gives"),
         (lambda q, k: 3.0, "other queries give the same number"),
         (lambda q, k: np.linalg.norm(k), "other queries give the same number"),
         (lambda q, k: q @ k.T, r"the function gives \[20, 20\]"),
     ],
-)
-def test_numbers_that_depend_on_the_axes_or_on_nothing(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_invariant(answer)
+}
+
+test_answers = answers(SAID)
 
 
 def test_the_prose_says_what_the_cells_give():

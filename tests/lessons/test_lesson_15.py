@@ -4,26 +4,17 @@ import re
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
 from minitx import circuits
 from minitx.circuits.effects import Patched
-from minitx.lessons.checks import NOT_YET, Wrong, lesson_15
+from minitx.lessons.checks import Wrong, lesson_15
 from minitx.lessons.checks.lesson_15 import check_directions, check_evidence, check_group
 
-
-@pytest.mark.parametrize("check", [check_directions, check_group, check_evidence])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-def test_each_direction_misses_something():
-    assert check_directions({"either": (1, 0), "both": (0, 1)}).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_directions: [
+        ({"either": (1, 0), "both": (0, 1)}, "right"),
         ((1, 0), "wanted .'either'"),
         ({"either": 1, "both": 0}, "wanted two numbers"),
         ({"either": (1, 1), "both": (0, 1)}, "either: lost is not 1; b is still clean"),
@@ -31,20 +22,9 @@ def test_each_direction_misses_something():
         ({"either": (1, 0), "both": (1, 1)}, "both: restored is not 1"),
         ({"either": (1, 0), "both": (0, 0)}, "both: lost is not 0"),
     ],
-)
-def test_other_directions(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_directions(answer)
-
-
-def test_a_group_that_leaves_little():
-    assert check_group({1, 3, 7}).startswith("right")
-    assert check_group([7, 3, 1]).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_group: [
+        ({1, 3, 7}, "right"),
+        ([7, 3, 1], "right"),
         (3, "wanted some heads"),
         ({3, 8}, "heads are 0 to 7"),
         ({0, 3, 7}, "L0H0 alone breaks the model"),
@@ -52,10 +32,10 @@ def test_a_group_that_leaves_little():
         ({3, 7}, "which other head can stand in"),
         ({7}, "9.% of the words are still right"),
     ],
-)
-def test_other_groups(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_group(answer)
+    check_evidence: [],
+}
+
+test_answers = answers(SAID)
 
 
 def said_twice(n=24):

@@ -4,38 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from answered import answers
 from executed import executed
 
 import minitx
 from minitx.lessons.checks import NOT_YET, Wrong, lesson_16
 from minitx.lessons.checks.lesson_16 import check_first_loss, check_model, check_step
-
-
-@pytest.mark.parametrize(
-    "check", [check_first_loss, check_step, lambda answer: check_model(answer, set())]
-)
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-def test_the_loss_of_a_blind_guess():
-    assert check_first_loss(np.log).startswith("right")
-    assert check_first_loss(lambda V: -np.log(1 / V)).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
-        (lambda V: 1 / V, "1 / V is the probability"),
-        (lambda V: -np.log(V), "a loss is positive"),
-        (lambda V: V, "the probability of each token is 1 / V"),
-        (lambda V: np.log(2) if V == 2 else np.log2(V), "this is in bits"),
-        (3.7, "wanted a function, such as lambda"),
-    ],
-)
-def test_other_losses(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_first_loss(answer)
 
 
 def first_above(steps, values):
@@ -50,30 +24,36 @@ def strictly_above(steps, values):
     return steps[first] if first < len(steps) else None
 
 
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+def never_none(steps, values):
+    """Right, but for a curve that ends below half: it was not learned."""
+    low = np.flatnonzero(values < 0.5)
+    return steps[min(low[-1] + 1, len(steps) - 1)] if len(low) else steps[0]
+
+
+SAID = {
+    check_first_loss: [
+        (np.log, "right"),
+        (lambda V: -np.log(1 / V), "right"),
+        (lambda V: 1 / V, "1 / V is the probability"),
+        (lambda V: -np.log(V), "a loss is positive"),
+        (lambda V: V, "the probability of each token is 1 / V"),
+        (lambda V: np.log(2) if V == 2 else np.log2(V), "this is in bits"),
+        (3.7, "wanted a function, such as lambda"),
+    ],
+    check_step: [
         (first_above, "after that step the share falls below half once more"),
         (lambda steps, values: steps[-1], "wanted 10, this gives 100; after|wanted 10, this giv"),
         (lambda steps, values: None, "wanted 10, this gives None"),
         (strictly_above, "wanted 5, this gives 50"),
+        (never_none, "at the end it is below half, so it was not learned"),
     ],
-)
-def test_other_steps(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_step(answer)
+}
 
-
-def test_a_step_of_a_curve_that_ends_below_half_is_wrong():
-    def never_none(steps, values):
-        low = np.flatnonzero(values < 0.5)
-        return steps[min(low[-1] + 1, len(steps) - 1)] if len(low) else steps[0]
-
-    with pytest.raises(Wrong, match="at the end it is below half, so it was not learned"):
-        check_step(never_none)
+test_answers = answers(SAID)
 
 
 def test_a_model_is_asked_for_dates_that_it_never_read(monkeypatch):
+    assert check_model(..., set()) == NOT_YET
     model = minitx.load("tiny-gpt2")
     with pytest.raises(Wrong, match=r"wanted its \.model"):
         check_model(minitx.History(model, np.zeros(1), {}), set())

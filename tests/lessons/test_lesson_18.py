@@ -1,52 +1,10 @@
 """Lesson 18: its checks tell right answers from wrong ones; its prose says what its cells give."""
 
 import numpy as np
-import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_18 import check_nucleus, check_ratio, check_two
-
-
-@pytest.mark.parametrize("check", [check_ratio, check_two, check_nucleus])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
-
-
-def test_a_ratio_at_another_temperature():
-    assert check_ratio(lambda ratio, T: ratio ** (1 / T)).startswith("right")
-    assert check_ratio(lambda ratio, T: np.exp(np.log(ratio) / T)).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
-        (lambda ratio, T: ratio**T, "ratio 4, T = 0.5: 2 is not it; upside down"),
-        (lambda ratio, T: ratio / T, "8 is not it; logits are divided"),
-        (lambda ratio, T: ratio * T, "2 is not it; "),
-        (lambda ratio, T: ratio, "only the order stays"),
-        (lambda ratio, T: np.exp(ratio / T), "already e to the difference"),
-        (lambda ratio, T: 7, "wanted 16, not 7"),
-        (4, "wanted a function, such as lambda ratio, T"),
-    ],
-)
-def test_other_ratios(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_ratio(answer)
-
-
-@pytest.mark.parametrize("T", [0.69, np.float64(0.691)])
-def test_a_choice_of_two(T):
-    assert check_two(T).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("T", "hint"),
-    [(1, "2.58 tokens: too flat, go lower"), (0.5, "too sharp, go higher"), (0, "above 0")],
-)
-def test_other_temperatures(T, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_two(T)
 
 
 def cut(keeps, divide=True):
@@ -66,10 +24,6 @@ def smallest(p, top_p):
     return np.cumsum(p) - p < top_p - 1e-12
 
 
-def test_a_nucleus():
-    assert check_nucleus(cut(smallest)).startswith("right")
-
-
 def unsorted(p, top_p):
     q = np.where(smallest(np.sort(p)[::-1], top_p), p, 0)
     return q / q.sum()
@@ -80,9 +34,27 @@ def flat(p, top_p):
     return q / q.sum()
 
 
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_ratio: [
+        (lambda ratio, T: ratio ** (1 / T), "right"),
+        (lambda ratio, T: np.exp(np.log(ratio) / T), "right"),
+        (lambda ratio, T: ratio**T, "ratio 4, T = 0.5: 2 is not it; upside down"),
+        (lambda ratio, T: ratio / T, "8 is not it; logits are divided"),
+        (lambda ratio, T: ratio * T, "2 is not it; "),
+        (lambda ratio, T: ratio, "only the order stays"),
+        (lambda ratio, T: np.exp(ratio / T), "already e to the difference"),
+        (lambda ratio, T: 7, "wanted 16, not 7"),
+        (4, "wanted a function, such as lambda ratio, T"),
+    ],
+    check_two: [
+        (0.69, "right"),
+        (np.float64(0.691), "right"),
+        (1, "2.58 tokens: too flat, go lower"),
+        (0.5, "too sharp, go higher"),
+        (0, "above 0"),
+    ],
+    check_nucleus: [
+        (cut(smallest), "right"),
         (cut(smallest, divide=False), "top_p 0.3: the sum is 0.40; divide by it"),
         (cut(lambda p, top_p: np.cumsum(p) < top_p), "0 tokens stay, wanted 1: their sum is below"),
         (cut(lambda p, top_p: p > 0), "5 tokens stay, wanted 1: the smallest set"),
@@ -91,10 +63,9 @@ def flat(p, top_p):
         (lambda p, top_p: top_p, r"wanted \[5\], a number for each token; got \[\]"),
         (np.ones(5) / 5, "wanted a function, such as lambda p, top_p"),
     ],
-)
-def test_other_nuclei(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_nucleus(answer)
+}
+
+test_answers = answers(SAID)
 
 
 def test_the_prose_says_what_the_cells_give():

@@ -1,27 +1,20 @@
 """Lesson 21: its checks tell right answers from wrong ones; its prose says what its cells give."""
 
 import numpy as np
-import pytest
+from answered import answers
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_21 import check_agreement, check_memory, check_unit
 
 
-@pytest.mark.parametrize("check", [check_memory, check_agreement, check_unit])
-def test_an_exercise_that_is_not_answered_is_not_wrong(check):
-    assert check(...) == NOT_YET
+def fits(post, values, comes):
+    return values.argmax(axis=1) == comes[post.argmax(axis=0)]
 
 
-def test_what_a_unit_writes():
-    assert check_memory(lambda post, W_out, k: np.outer(post[:, k], W_out[k])).startswith("right")
-    alone = np.eye(6)
-    assert check_memory(lambda post, W_out, k: post * alone[k] @ W_out).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+SAID = {
+    check_memory: [
+        (lambda post, W_out, k: np.outer(post[:, k], W_out[k]), "right"),
+        (lambda post, W_out, k: post * np.eye(6)[k] @ W_out, "right"),
         (lambda post, W_out, k: W_out[k], "this is the value; how much"),
         (lambda post, W_out, k: post @ W_out, "what all units write together"),
         (lambda post, W_out, k: np.outer(post[:, k], W_out[:, k]), "not a column"),
@@ -30,23 +23,8 @@ def test_what_a_unit_writes():
         (lambda post, W_out, k: 2 * np.outer(post[:, k], W_out[k]), "not it: the unit's activity"),
         (np.zeros((5, 6)), "wanted a function, such as lambda post, W_out, k"),
     ],
-)
-def test_other_memories(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_memory(answer)
-
-
-def fits(post, values, comes):
-    return values.argmax(axis=1) == comes[post.argmax(axis=0)]
-
-
-def test_an_agreement_rate():
-    assert check_agreement(lambda *given: fits(*given).mean()).startswith("right")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_agreement: [
+        (lambda *given: fits(*given).mean(), "right"),
         (lambda *given: fits(*given).sum(), "this is their number"),
         (fits, r"wanted one number, this gives \[30\]"),
         (lambda post, values, comes: fits(post, values.T, comes).mean(), "along a row of values"),
@@ -58,28 +36,16 @@ def test_an_agreement_rate():
         (lambda post, values, comes: 0.9, "0.9 is not it"),
         (0.4, "wanted a function, such as lambda post, values, comes"),
     ],
-)
-def test_other_rates(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_agreement(answer)
-
-
-def test_a_unit_that_says_what_follows():
-    assert check_unit((3, 33)).startswith("right: on other passages 1.00 of the words")
-
-
-@pytest.mark.parametrize(
-    ("answer", "hint"),
-    [
+    check_unit: [
+        ((3, 33), "right: on other passages 1.00 of the words"),
         ((2, 5), r"0.\d\d of the words are below .*; so it is with \d+ of 200 other values"),
         ((4, 0), "there are 4 layers of 256 units"),
         ((0, 256), "there are 4 layers of 256 units"),
         (474, r"474: wanted \(layer, unit\)"),
     ],
-)
-def test_other_units(answer, hint):
-    with pytest.raises(Wrong, match=hint):
-        check_unit(answer)
+}
+
+test_answers = answers(SAID)
 
 
 def test_the_strongest_texts_of_random_keys_are_alike_too():
