@@ -12,7 +12,8 @@ import numpy as np
 import scipy
 
 from ..contract import Asks, Every, NotApplicable, Of, options, register
-from ..drawing import Bar, Part, bars, draw, figures, row
+from ..drawing import Bar, bars, draw, figures, row
+from ..drawing.maps import Map, Scale, maps
 from ..machine.language import filled
 from ..maths import nulls, stats
 from ..measures import attributions, document_features, outputs
@@ -22,11 +23,13 @@ from ..texts import corpus
 WAYS = "integrated", "times_input"
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
-SHOWN = {  # three ways to tell what a part is worth: what they are called, their colours
-    "integrated": ("integrated gradients", draw.VERMILION),
-    "times_input": ("gradient × input", draw.SKY),
-    "ablated": ("lost without it", "black"),
+PARTS = "tokens", "heads"
+SHOWN = {  # what a part is worth: how it is told, the colour
+    "integrated": ("integrated gradients", draw.BLUE),
+    "ablated": ("lost without it (ablation)", draw.ORANGE),
+    "random": ("null: random weights", draw.GREY),
 }
+NATS = Scale("nats, mean of documents")
 
 
 def attribution(
@@ -57,7 +60,7 @@ def attribution(
         wanted = attributions.likeliest(model, document)
         return _of(model, random, wanted, absent)
 
-    names = [f"{part}_{way}" for part in ("tokens", "heads") for way in ROWS]
+    names = [f"{part}_{way}" for part in PARTS for way in ROWS]
     sums = run.gather(measure, document_set, "documents", keep=(*names, "error"))
     result = {name: sums[name] for name in names} | {"documents": len(document_set)}
     result["error"] = sums["error"].max()
@@ -87,7 +90,7 @@ def _of(model, random, wanted, absent):
 def _agreement(result, seed):
     """Rank correlation of each way with ablation, mean over documents, with its interval."""
     record = {}
-    for part in ("tokens", "heads"):
+    for part in PARTS:
         ablated = result[f"{part}_ablated"]
         for way, suffix in (
             ("integrated", ""),
@@ -125,27 +128,24 @@ def of_what(r):
     return filled("nats of the log-probability of {what}", what=f"“{r['what']}”")
 
 
-def _draw_heads(figure, r):
-    """What each head adds, three ways on one scale, mean of all documents."""
-    means = {way: r[f"heads_{way}"].mean(axis=0) for way in SHOWN}
-    largest = max(abs(mean).max() for mean in means.values()) or 1.0
-    grid = figure.subplots(1, len(SHOWN), sharey=True)
-    for axes, (way, mean) in zip(grid, means.items(), strict=True):
-        image = axes.imshow(mean, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-        axes.set(xlabel="head", title=SHOWN[way][0])
-        for axis in axes.xaxis, axes.yaxis:
-            axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-    grid[0].set_ylabel("layer")
-    figure.colorbar(image, ax=grid, label="nats, mean of documents")
+def by_part(end=""):
+    """The correlations of this `end` for tokens and for heads, or their intervals."""
+    return lambda r: np.array([r[part + end] for part in PARTS])
+
+
+def mean_of(way):
+    """What each head adds, mean of all documents [L H]."""
+    return lambda r: r[f"heads_{way}"].mean(axis=0)
 
 
 register(
     attribution,
     about="method",
-    look="Bars of one token that agree: the gradient tells what the token is worth. Where they "
-    "differ, ablation moves one part alone to its baseline, integrated gradients all parts "
-    "together. Attention maps show where a head looks, not whether it matters: compare heads that "
-    "look sharply with those that add something.",
+    look="At the left, how well gradients rank tokens and heads as ablation does. Bars of a token "
+    "that agree: the gradient tells what the token is worth. Where they differ, ablation moves one "
+    "part alone to its baseline, integrated gradients all parts together. Attention maps show "
+    "where a head looks, not whether it matters: compare heads that look sharply with those that "
+    "add something.",
     numbers="""
         [tokens|heads]: rank correlation of integrated gradients with ablation over [tokens|heads]
             null: what 99% of draws stay below with a document's [tokens|heads] in random order
@@ -173,14 +173,23 @@ register(
     draw=figures(
         row(
             bars(
+                Bar(by_part(), *SHOWN["integrated"], by_part("_interval"), by_part("_null")),
+                Bar(by_part("_simple"), "gradient × input", draw.SKY),
+                Bar(by_part("_untrained"), *SHOWN["random"]),
+                ticks=lambda _: PARTS,
+                null="null: random order, 99% lower",
+                legend=draw.STACKED,
+                ylabel="rank correlation with ablation",
+            ),
+            bars(
                 *(Bar(f"tokens_{way}[0]", *shown) for way, shown in SHOWN.items()),
                 ticks="pieces",
-                legend={},
                 ylabel=of_what,
             ),
-            height=4,
+            widths=(1, 2.2),
+            height=4.6,
         ),
-        Part(_draw_heads, height=4),
+        maps(*(Map(mean_of(way), shown[0], NATS) for way, shown in SHOWN.items())),
     ),
     published="Integrated gradients add up to the difference of the output (Sundararajan 2017).",
     least_documents=2,

@@ -357,10 +357,9 @@ def _planes(figure, r, i):
     planes = figure.subplots(1, 2)
     for stage, axes in enumerate(planes):
         _draw_plane(axes, r, i, stage)
-        axes.set_xlabel(x_axis)
-        axes.set_ylabel("" if stage else y_axis)
-    figure.supylabel(_row_label(r, i), fontsize=10.5)
-    figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=5, borderpad=0)
+        axes.set(xlabel=x_axis, ylabel=y_axis)
+    style = {"loc": "outside upper left", "alignment": "left", "ncols": 5, "borderpad": 0}
+    figure.legend(handles=[*_samples(r)], title=_row_label(r, i), title_fontsize=11, **style)
     meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
     draw.of_tokens(figure.supxlabel(draw.literal(meanings), fontsize=10))
     draw.measure(figure.figure)  # labels find their places in panels that have their size
@@ -371,10 +370,12 @@ def _planes(figure, r, i):
 def _clouds(figure, r, i):
     """Product against distance of one head, before and after."""
     product = "product, less the query's mean" if r["products"] == "centred" else "product"
+    distance = f"{r['distance']} distance"
     for stage, axes in enumerate(figure.subplots(1, 2)):
         _draw_cloud(axes, r, i, stage)
-        axes.set_xlabel(product)
-    figure.supylabel(_row_label(r, i), fontsize=10.5)
+        axes.set(xlabel=product, ylabel=distance)
+    title = f"{_row_label(r, i)}\na dot for each query and key, the darker the more attention"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
 
 
 def _draw_note(figure, r):
@@ -403,13 +404,13 @@ def _draw_note(figure, r):
 
 
 def _row_label(r, i):
-    """Name of a head, what was done to it, and the distance."""
+    """Name of a head, and what was done to it."""
     kept, c = r["kept"][tuple(r["places"][i])], float(r["scale"][i])
     least, largest = joint.SCALES[[0, -1]]
-    change = "left as it is" if kept else f"c = {c:.3g}"
+    change = "left as it is" if kept else f"scale c = {c:.3g}"
     if c in (least, largest):
-        change += f",\nat the end of the range tried ({least:g} to {largest:g})"
-    return f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}\n{r['distance']} distance"
+        change += f", at the end of the range tried ({least:g} to {largest:g})"
+    return f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}"
 
 
 def _draw_cloud(axes, r, i, stage):
@@ -432,8 +433,9 @@ def _cloud_title(r, i, stage):
     place = tuple(r["places"][i])
     end = "_before" if stage == 0 else ""
     own, null = r[f"correlation{end}"][place], r[f"correlation{end}_null"][place]
+    by_chance = f"(null, queries turned: {null:.2f})"
     of_all = "\n(of all documents)" if r["others_q"].shape[2] else ""
-    return f"{joint_fit.STAGES[stage]}: correlation {own:.2f}\n(queries turned: {null:.2f}){of_all}"
+    return f"{joint_fit.STAGES[stage]}: correlation {own:.2f}\n{by_chance}{of_all}"
 
 
 def _draw_plane(axes, r, i, stage):

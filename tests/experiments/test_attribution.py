@@ -95,8 +95,14 @@ def test_what_the_experiment_returns():
     assert r.numbers["tokens"].value > max(0.3, r.numbers["tokens"].null + 0.2)
     assert (r.arrays["heads_random"] != r.arrays["heads_integrated"]).any()
     assert r.answer.verdict in ("yes", "partly") and "add up to the whole" in r.says
-    bars, *maps = [axes for axes in r.figure().axes if axes.get_xlabel() == "head" or axes.patches]
+    is_told = [axes for axes in r.figure().axes if axes.get_xlabel() == "head" or axes.patches]
+    answer, bars, *maps = is_told
+    heights = [patch.get_height() for patch in answer.patches]
+    ends = "", "_simple", "_untrained"
+    assert heights == [r.arrays[part + end] for end in ends for part in ("tokens", "heads")]
     assert bars.get_ylabel() == f"nats of the log-probability of “{r.arrays['what']}”"
+    for axes, way in zip(maps, ("integrated", "ablated", "random")):
+        assert np.allclose(axes.images[0].get_array(), r.arrays[f"heads_{way}"].mean(axis=0))
     assert len({axes.images[0].get_clim() for axes in maps}) == 1 and len(maps) == 3
     for axes in maps:  # layers and heads are whole numbers
         ticks = np.concatenate([axes.get_xticks(), axes.get_yticks()])
