@@ -34,6 +34,12 @@ STREAM = "resid_"  # how the names of the stream's points begin
 ADDED = "pos_embed", "type_embed"  # to the rows of the words
 OF_PIECES = "pieces", "ids", "shifted right"  # boxes in which a text's own pieces stand
 ABREAST = "q", "k", "v"  # three arrows from one box
+NAMED = {  # what readers call points whose meanings are formulas
+    **dict(zip(ABREAST, ("queries", "keys", "values"))),
+    "scores": "scores: queries times keys",
+    "pattern": "attention: softmax of the scores",
+    "z": "attention times values",
+}
 WIDE, HIGH = 0.94, 0.78  # of a row of boxes; a column is 1 wide, the next row 1 below
 SHOWN = 3  # pieces and ids written in a box
 COLORS = {  # of boxes, by their axes; n tokens of either text
@@ -359,7 +365,7 @@ def _draw_arrows(axes, r, rows):
 
 
 def _draw_box(axes, r, i, corner, wide):
-    """One box: name, axes and shape above, the meaning below where it has room."""
+    """One box: what it is above, below it the name in code or a meaning, axes and shape."""
     from matplotlib.patches import Rectangle
 
     (x, y), is_made = corner, r["names"][i] != NOT_MADE
@@ -368,18 +374,19 @@ def _draw_box(axes, r, i, corner, wide):
     style = {"facecolor": fill, "edgecolor": edge, "linestyle": "-" if is_made else "--"}
     axes.add_patch(Rectangle((x, y), wide, HIGH, **style))
     font = {"fontsize": 10, "va": "center"}
-    name = axes.text(x + 0.02, y + 0.2, r["names"][i], fontweight="bold", **font)
-    if r["names"][i] in POINTS:
-        draw.of_tokens(name)
-    if wide < 0.5:
-        axes.text(x + 0.02, y + 0.56, r["shapes"][i], **font)
-        return
+    name, meaning = str(r["names"][i]), draw.literal(str(r["meanings"][i]))
     shape = f"[{r['axes'][i]}]  {r['shapes'][i]}"
-    axes.text(x + wide - 0.02, y + 0.2, shape, ha="right", **font)
-    meaning = draw.literal(str(r["meanings"][i]))
-    means = axes.text(x + 0.02, y + 0.56, meaning, color="#444444", **font)
-    if r["names"][i] in OF_PIECES:
-        draw.of_tokens(means)
+    is_point = name in POINTS
+    above, below = name, meaning
+    if is_point:
+        above, below = NAMED.get(name.removeprefix(CROSS), meaning), name
+    if wide < 0.5:
+        below, shape = str(r["shapes"][i]), ""
+    axes.text(x + 0.02, y + 0.2, above, fontweight="bold", **font)
+    axes.text(x + wide - 0.02, y + (0.56 if is_point else 0.2), shape, ha="right", **font)
+    said = axes.text(x + 0.02, y + 0.56, below, color="#444444", **font)
+    if is_point or name in OF_PIECES:
+        draw.of_tokens(said)
 
 
 def _draw_sides(axes, r, rows):
@@ -433,13 +440,13 @@ OF_TWO = (
 register(
     shapes,
     draw=plot,
-    look="Read each column downward. A box is an array of the pass with its axes and their sizes "
-    "for this sentence; the text of one batch entry is shown. The dashed box is the one-hot input "
-    "of textbooks, which no program makes. Three arrows lead from one box to queries, keys and "
-    "values; values go on to z (orange). The blue line at the side is the residual stream, to "
-    "which attention and the MLP add. As many rows come out as went in: the letter T stays. An "
-    "encoder-decoder has the source's boxes above and the target's below; purple arrows come from "
-    "the encoder's output.",
+    look="Read each column downward. A box is an array of the pass: what it is, its name in code, "
+    "its axes and their sizes for this sentence, without the batch. The dashed box is the one-hot "
+    "input of textbooks, which no program makes. Three arrows lead from one box to queries, keys "
+    "and values; values join after the softmax (orange). The blue line at the side is the residual "
+    "stream, to which attention and the MLP add. As many rows come out as went in: the letter T "
+    "stays. An encoder-decoder has the source's boxes above and the target's below; purple arrows "
+    "come from the encoder's output.",
     published="Introductions to transformers often draw a vector of the sentence between what is "
     "read and what is written, as recurrent encoders had one; a transformer has none.",
     numbers="""
