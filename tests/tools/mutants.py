@@ -33,7 +33,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import zip_longest
 from math import inf
-from operator import setitem
 from pathlib import Path
 
 import breaks
@@ -50,17 +49,7 @@ LIKELY = 12  # test files that are tried before all others
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # seconds for test files, which take seven minutes together; a single test has fewer, see setup.cfg
 LIMIT = 1200
-PYTEST = (
-    sys.executable,
-    "-m",
-    "pytest",
-    "-x",
-    "-q",
-    "--tb=short",
-    "-rfE",
-    "-p",
-    "no:cacheprovider",
-)
+PYTEST = sys.executable, *"-m pytest -x -q --tb=short -rfE -p no:cacheprovider".split()
 SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -178,104 +167,59 @@ def scopes(tree, name):
 def edits(scope, entry):
     """Functions without arguments; each makes the break at one place where its old code stands.
 
-    Old and new code are read as the first of KINDS as which both parse and the old one occurs.
+    Old and new code are read by the first of PARSERS that can, and by which the old one occurs.
     """
-    for parse, occurrences in KINDS:
+    for parse in PARSERS:
         try:
             old, new = parse(entry.old), parse(entry.new)
         except SyntaxError:
             continue
-        if changes := list(occurrences(scope, old, new)):
+        if changes := [*places(scope, old, new)]:
             return changes
     return []
 
 
-def parse_expression(text):
-    """`a + b`."""
-    return ast.parse(text, mode="eval").body
-
-
-def expressions(scope, old, new):
-    """Edits of an expression, wherever it stands."""
-    kind = type(old)
-    for node in ast.walk(scope):
-        for field, value in vars(node).items():  # a field, or its line and column
-            if type(value) is kind and same(value, old):
-                yield partial(setitem, vars(node), field, new)
-            elif type(value) is list:
-                for i, item in enumerate(value):
-                    if type(item) is kind and same(item, old):
-                        yield partial(setitem, value, i, new)
-
-
-def parse_statements(text):
-    """`a = b`, one or several; none is no code, since a block needs a statement: `pass`."""
-    if not (statements := ast.parse(text).body):
-        raise SyntaxError("no statement")
-    return statements
-
-
-def statements(scope, old, new):
-    """Edits of statements that follow each other in one block."""
-    for node in ast.walk(scope):
-        for block in ("body", "orelse", "finalbody"):
-            lines = getattr(node, block, None)
-            if isinstance(lines, list):
-                for place in runs(lines, old):
-                    yield partial(setitem, lines, place, new)
-
-
-def parse_keywords(text):
-    """`a=b` in a call, one or several or none."""
-    return ast.parse(f"call({text})", mode="eval").body.keywords
-
-
-def keywords(scope, old, new):
-    """Edits of keyword arguments."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call):
-            for place in runs(node.keywords, old):
-                yield partial(setitem, node.keywords, place, new)
-
-
-def parse_items(text):
-    """`"a": b` in a dictionary, one or several or none, as pairs of key and value."""
-    node = ast.parse(f"{{{text}}}", mode="eval").body
-    if not isinstance(node, ast.Dict):
-        raise SyntaxError("no items of a dictionary")
-    return pairs(node)
-
-
-def items(scope, old, new):
-    """Edits of items of a dictionary."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Dict):
-            for place in runs(pairs(node), old):
-                changed = pairs(node)
-                changed[place] = new
-                keys, values = ([pair[i] for pair in changed] for i in (0, 1))
-                yield partial(vars(node).update, keys=keys, values=values)
-
-
-def pairs(node):
-    """Keys and values of a dictionary."""
-    return list(zip(node.keys, node.values))
-
-
-KINDS = (
-    (parse_expression, expressions),
-    (parse_statements, statements),
-    (parse_keywords, keywords),
-    (parse_items, items),
+PARSERS = (  # of code as a list of nodes; none is no statement, since a block needs one: `pass`
+    lambda text: [ast.parse(text, mode="eval").body],
+    lambda text: ast.parse(text or ")").body,
+    lambda text: ast.parse(f"call({text})", mode="eval").body.keywords,
+    lambda text: items(ast.parse(f"dict({{{text}}})", mode="eval").body.args[0]),
 )
 
 
-def runs(nodes, old):
-    """Slices of a list that are the same code as `old`."""
-    for i in range(len(nodes) - len(old) + 1):
-        place = slice(i, i + len(old))
-        if old and same(nodes[place], old):
-            yield place
+def items(node):
+    """Keys and values of a dictionary, in pairs."""
+    if not isinstance(node, ast.Dict):
+        raise SyntaxError("no items of a dictionary")
+    return [*zip(node.keys, node.values)]
+
+
+def places(scope, old, new):
+    """Edits of a run of nodes, or of items of a dictionary, wherever it stands."""
+    for node in ast.walk(scope):
+        for nodes, put in lists(node):
+            for i in range(len(nodes) - len(old) + 1):
+                if old and same(nodes[i : i + len(old)], old):
+                    yield partial(put, [*nodes[:i], *new, *nodes[i + len(old) :]])
+
+
+def lists(node):
+    """(nodes, what puts others in their place) of each field, and of a dictionary's items."""
+    for field, value in vars(node).items():
+        is_list = isinstance(value, list)
+        yield value if is_list else [value], partial(put_in, node, field, is_list)
+    if isinstance(node, ast.Dict):
+        yield items(node), partial(put_items, node)
+
+
+def put_in(node, field, is_list, nodes):
+    """Change a field of a node, which holds a list or one value."""
+    setattr(node, field, nodes if is_list else nodes[0])
+
+
+def put_items(node, pairs):
+    """Change the items of a dictionary."""
+    node.keys, node.values = [key for key, _ in pairs], [value for _, value in pairs]
 
 
 def same(a, b):
