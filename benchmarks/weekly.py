@@ -1,4 +1,4 @@
-"""Twenty things that are done every week, by minitx, TransformerLens and nnsight on equal weights.
+"""Things that are done every week, by minitx, TransformerLens and nnsight on equal weights.
 
     python -m benchmarks.weekly [--models tiny-gpt2 gpt2] [--rounds 5] [--tasks sweep ...]
 
@@ -13,10 +13,13 @@ Order: what is asked, each task for all, what of it is compared, the table.
 """
 
 import argparse
+import ast
+import inspect
 import os
 import statistics
 import sys
 import tempfile
+import textwrap
 import time
 from importlib import metadata
 from importlib.util import find_spec
@@ -31,14 +34,18 @@ from minitx import circuits, threads, weights
 from minitx.analysis.machine import progress
 from minitx.analysis.machine.files import write
 from minitx.analysis.measures import losses
+from minitx.circuits.repeated import RandomTexts
 
-from . import machine, peers, rounds, shapes
-from .circuits import OfMinitx, OfTransformerLens, answer, bridge, lines_of, tokenizer
+from . import lens, machine, peers, rounds, shapes
 
 ROOT = Path(__file__).parents[1]
 MODELS = "tiny-stories", "tiny-gpt2", "gpt2"
 TOKENS, TEXTS, PAIRS, NEW, BEST = 32, 20, 4, 20, 10  # tokens of a text; texts; …
 LAYER, HEAD, PLACE, NEURON = 2, 1, 7, 17
+RIGHT, WRONG = 11, 23  # ids of the two answers
+SENDER = 0, 1  # layer and head
+TWICE, HALF = 16, 24  # texts that are said twice, and the tokens of one half
+KINDS = "previous", "duplicate", "induction"
 TASKS = {  # name: what the table calls it
     "cached_run": "a pass that keeps everything",
     "activation": "one activation",
@@ -60,6 +67,8 @@ TASKS = {  # name: what the table calls it
     "statistics": "mean and deviation of each neuron",
     "custom": "an edit of one's own in every layer",
     "loss": "loss of each token",
+    "detectors": "scores of three kinds of heads, 16 texts said twice",
+    "paths": "a head patched into the queries of each later head, 4 pairs",
 }
 
 
@@ -71,8 +80,14 @@ def asked(ids):
     corrupt[:, PLACE] = rng.integers(5, ids, PAIRS)
     text, other, *texts = rng.integers(5, ids, (TEXTS + 2, TOKENS))
     labels = [i % 2 for i in range(TEXTS)]
-    given = {"clean": clean, "corrupt": corrupt, "text": text, "other": other}
-    return SimpleNamespace(**given, texts=np.array(texts), labels=labels)
+    given = {"clean": clean, "corrupt": corrupt, "text": text, "other": other, "labels": labels}
+    twice = np.tile(rng.integers(5, ids, (TWICE, HALF)), 2)
+    return SimpleNamespace(**given, texts=np.array(texts), twice=twice)
+
+
+def answer(logits):
+    """The difference of the two answers' logits, for each text."""
+    return logits[:, -1, RIGHT] - logits[:, -1, WRONG]
 
 
 class Minitx:
@@ -82,7 +97,8 @@ class Minitx:
         threads.limit(n_threads)
         self.model = minitx.load(folder)
         self.asked = asked(len(self.model.weights.W_E))
-        self.reader = OfMinitx(self)
+        self.heads = RandomTexts(self.model, 1, HALF, np.random.default_rng(0))
+        self.heads.repeated, self.heads.first = self.asked.twice, 0
 
     def cached_run(self, of):
         return minitx.run(self.model, of.text)
@@ -118,7 +134,7 @@ class Minitx:
         )
 
     def attribution(self, of):
-        return circuits.logit_attribution(self.model, of.text, 11, 23)
+        return circuits.logit_attribution(self.model, of.text, RIGHT, WRONG)
 
     def steer(self, of):
         v = minitx.steering_vector(self.model, of.texts[:6], of.texts[6:12], LAYER)
@@ -161,6 +177,13 @@ class Minitx:
     def loss(self, of):
         return losses.causal(self.model, of.text)
 
+    def detectors(self, of):
+        return self.heads.attention(self.model, repeated=True)
+
+    def paths(self, of):
+        how = {"sender": SENDER, "receiver": "q", "into": "corrupt", "null": False}
+        return circuits.path_patch(self.model, of.clean, of.corrupt, answer, **how)
+
     def seen(self, task, raw):
         """What is compared."""
         if task == "cached_run":
@@ -170,7 +193,13 @@ class Minitx:
         if task == "attribution":
             return raw.heads
         if task == "edges":
-            return self.reader.edges(raw, (self.asked.clean, self.asked.corrupt))
+            return self.edges_seen(raw)
+        if task == "detectors":
+            return np.array([raw[kind] for kind in KINDS])
+        if task == "paths":
+            values = raw.into_corrupt.mean(axis=0)
+            values[: SENDER[0] + 1] = 0  # no path leads there
+            return values
         if task == "gradient":
             return raw["resid_pre", LAYER]
         if task == "examples":
@@ -179,6 +208,14 @@ class Minitx:
             return raw["resid_post", LAYER]
         return np.nan_to_num(np.asarray(raw))
 
+    def edges_seen(self, scored):  # -> [E]
+        """Scores in the answer's own units, sorted by name."""
+        sides = self.asked.clean, self.asked.corrupt
+        both = [minitx.run(self.model, ids, "logits")["logits"] for ids in sides]
+        whole = (answer(both[0]) - answer(both[1])).mean()
+        names = [tuple(tuple(node) for node in edge) for edge in scored.names]
+        return lens.sorted_by_name(dict(zip(names, scored.scores * whole)))
+
 
 class TransformerLens:
     """The tasks by TransformerLens, as its documentation has them."""
@@ -186,20 +223,22 @@ class TransformerLens:
     def __init__(self, folder, n_threads):
         import torch
         from transformer_lens import patching
+        from transformer_lens.head_detector import detect_head
         from transformer_lens.tools import analysis
 
         torch.set_num_threads(n_threads)
-        self.torch, self.patching, self.tools = torch, patching, analysis
+        self.torch, self.patching, self.tools, self.detect = torch, patching, analysis, detect_head
         self.folder, self._folded = folder, None
-        self.bridge = bridge(folder, torch.float32, no_processing=True)
+        self.bridge = lens.bridge(folder, torch.float32, no_processing=True)
         self.run = self.bridge.run_with_cache
         self.asked = in_torch(asked(self.bridge.cfg.d_vocab), torch)
+        self.masks = [torch.tensor(mask, dtype=torch.float32) for mask in masks()]
 
     @property
     def folded(self):
         """The same with its norms folded into the weights, as two of its tools ask for."""
         if self._folded is None:
-            self._folded = bridge(self.folder, self.torch.float32, fold_value_biases=False)
+            self._folded = lens.bridge(self.folder, self.torch.float32, fold_value_biases=False)
         return self._folded
 
     def cached_run(self, of):
@@ -237,7 +276,7 @@ class TransformerLens:
 
     def attribution(self, of):
         return self.tools.direct_logit_attribution(
-            self.folded, of.text, answer_tokens=11, incorrect_tokens=23, unit="head", pos=-1
+            self.folded, of.text, answer_tokens=RIGHT, incorrect_tokens=WRONG, unit="head", pos=-1
         )
 
     def steer(self, of):
@@ -311,6 +350,19 @@ class TransformerLens:
     def loss(self, of):
         return self.bridge(of.text, return_type="loss", loss_per_token=True)
 
+    def detectors(self, of):
+        scores = []
+        for row in of.twice[:, None]:
+            cache = self.run(row, remove_batch_dim=True)[1]
+            scores.append([self.detect(self.bridge, row, mask, cache=cache) for mask in self.masks])
+        return scores
+
+    def paths(self, of):
+        z = [self.run(x, names_filter=lens.is_z)[1] for x in (of.clean, of.corrupt)]
+        return self.patching.get_act_patch_direct_path(
+            self.bridge, of.corrupt, *z, lambda y: answer(y).mean(), *SENDER, verbose=False
+        )
+
     def seen(self, task, raw):
         """What is compared."""
         cfg = self.bridge.cfg
@@ -320,7 +372,12 @@ class TransformerLens:
         if task == "attribution":
             return raw.attribution[: cfg.n_layers * cfg.n_heads].reshape(-1, cfg.n_heads).numpy()
         if task == "edges":
-            return OfTransformerLens.edges(None, raw, None)
+            return lens.sorted_by_name(lens.edges(raw))
+        if task == "detectors":  # a share of all attention, here of the queries that are asked
+            means = [self.torch.stack(scores).mean(0).numpy() for scores in zip(*raw)]
+            return np.stack(
+                [x * len(mask) / mask.sum().item() for x, mask in zip(means, self.masks)]
+            )
         if task == "gradient":
             return raw[:, :-1].numpy()
         if task == "generate":  # and what its whole passes give
@@ -353,7 +410,7 @@ class Nnsight:
         self.torch, self.save = torch, nnsight.save
         self.score, self.probing = cross_val_score, LogisticRegression(max_iter=1000)
         whole = GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
-        self.model = TransformersModel(whole.float().eval(), tokenizer=tokenizer())
+        self.model = TransformersModel(whole.float().eval(), tokenizer=lens.tokenizer())
         self.layers, self.head = self.model.transformer.h, self.model.lm_head
         cfg = whole.config
         d = cfg.n_embd // cfg.n_head
@@ -501,11 +558,29 @@ class Nnsight:
 
 def in_torch(of, torch):
     """What is asked, with texts as torch has them."""
-    for name in ("clean", "corrupt", "texts"):
+    for name in ("clean", "corrupt", "texts", "twice"):
         setattr(of, name, torch.tensor(getattr(of, name)))
     for name in ("text", "other"):
         setattr(of, name, torch.tensor(getattr(of, name))[None])
     return of
+
+
+def lines_of(function):
+    """How many lines of code a function has, without its name, description and blank lines."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    body = tree.body[0].body
+    if ast.get_docstring(tree.body[0]) is not None:
+        body = body[1:]
+    return sum(len(ast.unparse(x).splitlines()) for x in body)
+
+
+def masks():
+    """For each of KINDS the keys that a head of the kind looks at: [T T] of 0 and 1."""
+    query = np.arange(2 * HALF)
+    for back, first in ((1, 1), (HALF, HALF), (HALF - 1, HALF)):
+        mask = np.zeros((2 * HALF, 2 * HALF))
+        mask[query[first:], query[first:] - back] = 1
+        yield mask
 
 
 SLOPES = "gradient", "edges"  # tasks for which torch keeps what gradients need
@@ -599,7 +674,7 @@ COLUMNS = "lines", "ms (times minitx's)", "MB", "largest difference"
 
 def page(tables, settings, systems):
     """The tables of all models as Markdown."""
-    text = ["# Twenty things that are done every week, beside other kits\n", settings]
+    text = ["# Things that are done every week, beside other kits\n", settings]
     text.append(f"\nCells are of {' · '.join(systems)}; -: arithmetic of one's own.")
     for model, rows in tables.items():
         text.append(f"\n| {' | '.join([model, *COLUMNS])} |\n{'|---' * (1 + len(COLUMNS))}|")

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from benchmarks import weekly
-from benchmarks.circuits import lines_of
 from minitx import weights
 
 
 @pytest.mark.parametrize("task", weekly.TASKS)
 def test_no_task_takes_more_lines(task):
     own, *others = (
-        lines_of(getattr(kind, task)) for kind in weekly.SYSTEMS.values() if hasattr(kind, task)
+        weekly.lines_of(getattr(kind, task))
+        for kind in weekly.SYSTEMS.values()
+        if hasattr(kind, task)
     )
     assert 0 < own <= min(others)
 
