@@ -33,13 +33,13 @@ PATCHED = "Patched with “{other}”; measured: logit of “{own}” minus logi
 WAYS = {
     "into_second": "Of all heads {name} carries most of the difference into the second text, "
     "{share} (an unrelated text: {chance}).",
-    "into_first": "Into the first text {name} carries most, {share} ({chance}).",
+    "into_first": "Into the first text {name} carries most, {share} (an unrelated text: {chance}).",
 }
 NO_HEAD = {  # of a way on which none exceeds an unrelated text by the margin
     "into_second": "No head carries a tenth more of the difference into the second text than an "
     "unrelated text does: {name} carries most, {share} (an unrelated text: {chance}).",
     "into_first": "Into the first text no head exceeds an unrelated text by a tenth: {name} "
-    "carries most, {share} ({chance}).",
+    "carries most, {share} (an unrelated text: {chance}).",
 }
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
@@ -94,8 +94,8 @@ def both(runs, request, other):
     return first, second
 
 
-def in_words(runs, request, other, check=lambda: None):
-    """What the patches show, in a sentence, for a page that is saved."""
+def saved(runs, request, other, check=lambda: None):
+    """What `between` gives, and what it shows in a sentence, for a page that is saved."""
     shown = between(runs, request, other, check)
     heads = next(iter(shown["parts"].values()))["heads"]
     own, others = shown["guesses"]
@@ -108,7 +108,7 @@ def in_words(runs, request, other, check=lambda: None):
         text = sentence if share > chance + verdict.MARGIN else NO_HEAD[way]
         of_ways.append(filled(text, name=names.name(layer, head), **numbers))
     given = {"other": other, "own": own, "others": others}
-    return filled(PATCHED, **given, ways=" ".join(of_ways))
+    return shown | {"sentence": filled(PATCHED, **given, ways=" ".join(of_ways))}
 
 
 def _code(model, requests, asked):

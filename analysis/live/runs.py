@@ -131,10 +131,11 @@ class Runs:
         cfg = self.models[request.model].config
         return cfg.n_layers * cfg.n_vocab * cfg.d_model <= LENS
 
-    def save(self, request, view="", patched=""):
+    def save(self, request, view="", patched=None, place=None):
         """The page that `minitx explore` writes for the same; changed runs stand beside it.
 
-        view: what it opens with, as the address of a page has it. patched: what it says of a patch.
+        view: what it opens with, as the address of a page has it. patched: see `explore.page`.
+        place: the token whose guess is told token by token, if one is.
         """
         requests = self.requests(request)
         runs = []
@@ -142,7 +143,9 @@ class Runs:
             run = {"name": name} | json.loads(self.run(each, lens=True))
             given = self.models[each.model], self.tokens(each.as_is).said
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
-        return explore.page(*runs, view=view, says=(self.says(request), patched))
+        if place is not None:
+            runs[0]["outputs"]["pushes"] = self.pushes(request, place)
+        return explore.page(*runs, view=view, says=self.says(request), patched=patched)
 
     def says(self, request):
         """What is changed, in words."""

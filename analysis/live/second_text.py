@@ -28,13 +28,11 @@ def of(runs, request, other):
     reader = model.encoder or model
     first, second = patching.both(runs, request, other)
     ids = joined.encoding(reader, first.pair).ids.tolist()
-    if not other:
-        fits = fitting(reader, first.pair)
-        return {"lengths": [len(ids)], "differ": None, "fits": fits}
-    others = joined.encoding(reader, second.pair).ids.tolist()
-    answer = {"lengths": [len(ids), len(others)], "differ": None, "fits": []}
-    if len(ids) == len(others):
-        return answer
+    others = joined.encoding(reader, second.pair).ids.tolist() if other else []
+    lengths = [len(ids), len(others)] if other else [len(ids)]
+    answer = {"lengths": lengths, "differ": None}
+    if len(others) in (0, len(ids)):
+        return answer | {"fits": fitting(reader, first.pair)}
     begin, end, other_end = _apart(ids, others)
     blocks = ids[begin:end], others[begin:other_end]
     answer["differ"] = [reader.tokenizer.pieces(block) for block in blocks]

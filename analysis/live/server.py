@@ -106,11 +106,12 @@ class Live:
     def save(self, values, check):
         """POST /api/save: the page of `minitx explore`, which needs no server."""
         view, other = values.pop("view", ""), values.pop("other", None)
+        place = values.pop("place", None)
         if not isinstance(view, str) or len(view) > VIEW:
             raise ValueError(f"view is {view!r:.80}; wanted at most {VIEW} letters")
         request = self.runs.request(values)
-        patched = "" if other is None else patching.in_words(self.runs, request, other, check)
-        return HTMLResponse(self.runs.save(request, view, patched))
+        patched = None if other is None else patching.saved(self.runs, request, other, check)
+        return HTMLResponse(self.runs.save(request, view, patched, place))
 
     def code(self, values, check):
         """POST /api/code: {"code"}, which prints the number `shown`, and the guess at `place`."""

@@ -302,7 +302,7 @@ def of_outputs(look, word):
     own = outputs.own
     labels = _visible(tokenizer.pieces(np.maximum(own, 0)))
     content["own"] = [None if token < 0 else label for token, label in zip(own, labels)]
-    content["actual"] = [None if np.isnan(p) else round(p, 5) for p in outputs.actual.tolist()]
+    content["actual"] = [None if np.isnan(p) else round(p, 7) for p in outputs.actual.tolist()]
     return content
 
 
@@ -531,6 +531,7 @@ PROGRAM = (
     "pushes.js",
     "writers.js",
     "flow.js",
+    "patched.js",
     "views.js",
     "address.js",
     "explore.js",
@@ -547,16 +548,18 @@ POLICY = {
 }
 
 
-def page(*runs, live=None, view="", program=(), styles=(), body="", policy=None, says=("", "")):
+def page(
+    *runs, live=None, view="", program=(), styles=(), body="", policy=None, says="", patched=None
+):
     """The HTML text of a page that shows one run, or two side by side; a run is `data(...)`.
 
     live: what a server says of itself, None for a page that stands alone. view: what the page
     opens with, as its address has it. program, styles: names of further files in page/. body: HTML
-    above the text. policy: changes of POLICY. says: what is changed in the second run, and what a
-    patch with another text has shown.
+    above the text. policy: changes of POLICY. says: what is changed in the second run. patched:
+    what a patch with another text has shown, as patching.saved gives it.
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
-    content["says"], content["patched"] = says
+    content |= {"says": says, "patched": patched}
     rules = (POLICY | (policy or {})).items()
     programs = tokens.script(), *assets.scripts(*PROGRAM, *program)
     scripts = [f"<script>{text}</script>" for text in programs]

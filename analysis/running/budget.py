@@ -26,7 +26,8 @@ from . import blas
 USUAL = 10.0  # minutes
 SPARE = 0.8  # of them are planned: loading, drawing and other programs take the rest
 LAST = 0.9  # of them: until then what was left out may still be done, if it ends by then
-TRUSTED = 0.3  # of all seconds expected: as much is taken to come true until more is known
+TRUSTED = 1.0  # of all seconds expected: as much is taken to come true until more is known
+IDLE = 1.1  # times what cores that are never idle would take: a report of six shapes on two cores
 HEADS = 72  # of the model by which COSTS were measured
 UNIT = 128  # tokens of a pass by which is counted what does not depend on the documents
 SLOW = 0.2  # seconds of a pass from which on no longer one is timed
@@ -41,6 +42,7 @@ class Kind(NamedTuple):
     is_masked: bool = True
     n_heads: int = HEADS  # of all layers
     reads_pictures: bool = False
+    has_table: bool = True  # of positions
 
 
 class Cost(NamedTuple):
@@ -54,6 +56,7 @@ class Cost(NamedTuple):
     tokens: int = 0  # of each (0: the model's longest input)
     hidden: float = 0.0  # of UNIT tokens, one at a time: a masked model's pass for each
     by_head: bool = False  # as many more as the model has more than HEADS
+    no_table: float = 1.0  # of all this where a model has no table of positions
 
     def length(self, T, longest):
         """Tokens of a document where T are read at most (0: as by itself)."""
@@ -71,15 +74,15 @@ class Cost(NamedTuple):
 # alignment, and how much more many heads take. What says least is first.
 COSTS = {
     "relearn": Cost(2, 1700),
-    "circuit": Cost(3, 100, 160, 24, tokens=UNIT, by_head=True),
-    "joint-grid": Cost(1.5, 420),
+    "circuit": Cost(3, 100, 160, 24, tokens=UNIT, by_head=True, no_table=0.3),
+    "joint-grid": Cost(1.5, 420, no_table=0.3),
     "attribution": Cost(2, 10, 400, 8, tokens=32, by_head=True),
     "mechanisms": Cost(4, 25, 32, 60),
-    "paths": Cost(1.2, 10, 70, 24, tokens=UNIT, by_head=True),
+    "paths": Cost(1.2, 10, 70, 24, tokens=UNIT, by_head=True, no_table=0.3),
     "patch": Cost(2, 10, 55, 24, tokens=UNIT, by_head=True),
     "reviews": Cost(1.5, 800),
     "projections": Cost(0.5, 5, 18, 8, tokens=64, hidden=16),
-    "inject-positions": Cost(2.5, 1, 26, 20),
+    "inject-positions": Cost(2.5, 1, 26, 20, no_table=0.02),
     "scale-positions": Cost(2.5, 1, 23, 20),
     "mask-positions": Cost(3, 10, 15, 36, tokens=64, hidden=6),
     "shift": Cost(1, 1, 8, 20, hidden=4),
@@ -89,7 +92,7 @@ COSTS = {
     "joint-space": Cost(1.5, 20),
     "probe": Cost(1, 100, 9, 60, is_own=True),
     "remove-positions": Cost(2, 4, 7, 20, hidden=5),
-    "rotation": Cost(2, 280, 2, 1),
+    "rotation": Cost(2, 280, 2, 1, no_table=0.05),
     "profiles": Cost(1.3, 5, 3, 100, is_own=True),
     "conditions": Cost(1, 2, 11, 8),
     "sources": Cost(0.8, 15, 9, 16),
@@ -228,7 +231,8 @@ def _plan(seconds, names, minutes, n, documents, kind):
         N = given if given and cost.documents else by_itself
         length = cost.length(T, max(seconds))
         of_documents = N * cost.of_document(length, kind) * np.interp(length, *curve)
-        expected[name] = float(cost.seconds + cost.fixed * of_unit + of_documents)
+        whole = float(cost.seconds + cost.fixed * of_unit + of_documents)
+        expected[name] = whole * (1.0 if kind.has_table else cost.no_table)
     whole = side_by_side(expected, n)
     return Plan(minutes, most, T, (), expected, whole, kind.reads_pictures, n)
 
@@ -265,11 +269,19 @@ def of_model(model, minutes, n, given):
     documents, tokens = (given.get(name, 0) for name in ("documents", "tokens"))
     reader = sides.reader(model)
     cfg = reader.config
-    kind = Kind(cfg.task_head == "masked", cfg.n_layers * cfg.n_heads, cfg.picture is not None)
+    kind = kind_of(reader)
     tried = [cfg.n_ctx] if kind.reads_pictures else lengths(cfg.n_ctx, tokens)
     seconds = _of_lengths(reader, tried, n)
     names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]
     return choose(seconds, names, minutes, n, documents, tokens, kind)
+
+
+def kind_of(model):
+    """The Kind of a model that reads texts or pictures itself."""
+    cfg = model.config
+    is_masked, n_heads = cfg.task_head == "masked", cfg.n_layers * cfg.n_heads
+    has_table = model.weights.W_pos is not None
+    return Kind(is_masked, n_heads, cfg.picture is not None, has_table)
 
 
 def _needless(model):
@@ -361,7 +373,7 @@ def time_left(plan, waiting, finished, passed):
 
     def left(names):
         expected = {name: plan.expected.get(name, 0.0) for name in (*finished, *names)}
-        return max(side_by_side(expected, plan.cores) * ratio - passed, 0.0)
+        return max(IDLE * side_by_side(expected, plan.cores) * ratio - passed, 0.0)
 
     coming = [*waiting]
     for name in reversed(plan.left_out):

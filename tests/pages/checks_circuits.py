@@ -86,7 +86,7 @@ def test_heads_of_a_kind_are_labelled_and_listed(page):
     page.get_by_label("Only heads of one kind").select_option("induction heads")
     expect(explored.heads(page)).to_have_count(8)
     explored.click(explored.heads(page).first)
-    expect(explored.readout(page)).to_contain_text(re.compile(r"induction heads: .* 99% of its"))
+    expect(explored.readout(page)).to_contain_text(re.compile(r"induction heads: .* 99.0% of its"))
     page.get_by_label("Only heads of one kind").select_option("duplicate heads")
     expect(explored.heads(page)).to_have_count(0)
     expect(page).to_have_url(re.compile("kind=duplicate"))

@@ -48,7 +48,7 @@ def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):
     letters = page.locator("#matrix svg").last.locator("text").first
     assert letters.evaluate("x => x.getBoundingClientRect().height") > 16
     for _ in range(2):
-        page.keyboard.press("PageUp")
+        page.locator("#turn").get_by_role("button", name="back").click()
     expect(page.locator("header")).to_be_visible()
 
 
@@ -65,6 +65,15 @@ def test_no_step_stands_behind_its_text_and_letters_are_read_from_afar(
         assert page.evaluate(BEHIND) <= 0
         assert page.evaluate(SMALLEST) >= letters
         page.keyboard.press("PageDown")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1280, 720)])
+def test_the_guesses_after_every_layer_fit(page, width, height):
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(page.url.partition("#")[0] + "#view=lens")
+    page.reload()
+    settle(page)
+    assert page.locator("#lens .plot").evaluate("x => x.scrollWidth <= x.clientWidth")
 
 
 def test_the_walk_shows_what_it_lights(page):

@@ -63,6 +63,7 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
     flow.get_by_role("button", name="Which tokens does it depend on?").click()
     expect(flow).to_contain_text("The two rank the 6 tokens alike by")
     expect(flow).to_contain_text(re.compile("random weights: up to .*Spearman"))
+    expect(flow).to_contain_text(re.compile("(above random weights|none is above).*both ways"))
     model = models["tiny-gpt2"]
     ids = model.tokenizer.encode(TEXT)
     wanted = attributions.asked(model, ids, place=5)
@@ -124,6 +125,37 @@ def test_a_saved_page_says_what_was_patched(live, saved, open_page):
     assert "Patched with “The old man went so she”; measured: logit of “␣was”" in says
     expect(part(page, "patch-maps")).to_contain_text("None of 16 exceeds an unrelated text")
     assert "No head carries a tenth more of the difference into the second text than an" in says
+    maps = alone.locator("#patched")
+    expect(maps.get_by_role("img")).to_have_count(4)
+    expect(maps).to_contain_text("None of 16 exceeds an unrelated text")
+    assert maps.locator("figcaption").all_text_contents() == (
+        part(page, "patch-maps").locator("figcaption").all_text_contents()
+    )
+    explored.click(maps.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(6))
+    explored.expect_selected(explored.head(alone, "L1H2"))
+    other = maps.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(1)
+    other.hover(force=True)  # the click pinned no hover text
+    expect(maps.locator("[aria-label=tip]").first).to_contain_text("L0H1")
+    assert Axe().run(alone, context="#patched").violations_count == 0
+
+
+def test_a_saved_page_has_the_tokens_that_were_asked_for(live, saved, open_page):
+    page = live()
+    flow = page.locator("#flow")
+    flow.get_by_role("button", name="Which tokens does it depend on?").click()
+    expect(flow).to_contain_text("The two rank the 6 tokens alike by")
+    answer = flow.locator("p").filter(has_text="Tokens:").first.text_content()
+    alone = ready(open_page(saved(part(page, "save"))))
+    settle(alone)
+    alone.evaluate("minitx.drawAll()")
+    expect(alone.locator("#flow")).to_contain_text(answer)
+    explored.tokens(alone).nth(2).click()
+    expect(alone.locator("#flow")).to_contain_text(re.compile(r"in this file of .* \(5\) alone"))
+
+
+def test_of_a_changed_model_the_page_says_of_which_run_tokens_are_told(live):
+    page = live("changes=%7B%22heads_off%22%3A%5B%5B0%2C1%5D%5D%7D&run=1")
+    expect(page.locator("#flow")).to_contain_text("told of the model as it is: show that run")
 
 
 def test_a_matrix_of_a_long_text_says_what_it_does_not_show(live):

@@ -100,22 +100,32 @@ def test_more_cores_do_more_and_shared_passes_are_on_half_of_them():
 
 
 def test_the_time_left_follows_what_the_finished_ones_took():
-    """Of 100 s that were expected 30 count as true beside what is known."""
+    """The 100 s that were expected count as true beside what is known; no core is always busy."""
     plan = planned(0.001)._replace(expected={"dial": 60.0, "lags": 40.0}, left_out=(), cores=1)
-    assert budget.time_left(plan, ["dial", "lags"], {}, 10.0) == 90
+    assert budget.time_left(plan, ["dial", "lags"], {}, 10.0) == pytest.approx(100)
     took = {"lags": 80.0, "alignment": 0.0}
-    assert budget.time_left(plan, ["dial"], took, 80.0) == pytest.approx(100 * 110 / 70 - 80)
-    assert budget.time_left(plan, ["dial"], {"lags": 4.0}, 50.0) == 0
+    assert budget.time_left(plan, ["dial"], took, 80.0) == pytest.approx(110 * 180 / 140 - 80)
+    assert budget.time_left(plan, ["dial"], {"lags": 4.0}, 90.0) == 0
 
 
 def test_of_what_is_left_out_the_time_left_counts_what_will_be_taken_in():
     """Ten minutes; what ends within nine is taken in, what says most, the last, first."""
     expected = {"dial": 60.0, "lags": 40.0, "shift": 50.0, "patch": 400.0}
     plan = planned(0.001)._replace(expected=expected, left_out=("patch", "shift"), cores=1)
-    assert budget.time_left(plan, ["dial", "lags"], {}, 10.0) == 140
-    assert budget.time_left(plan, ["dial", "lags", "shift"], {}, 10.0) == 140
+    for coming in (["dial", "lags"], ["dial", "lags", "shift"]):
+        assert budget.time_left(plan, coming, {}, 10.0) == pytest.approx(155)
     turned = plan._replace(left_out=("shift", "patch"))
-    assert budget.time_left(turned, ["dial", "lags"], {}, 10.0) == 490
+    assert budget.time_left(turned, ["dial", "lags"], {}, 10.0) == pytest.approx(540)
+
+
+def test_without_a_table_of_positions_some_experiments_ask_less():
+    table, none = (planned(0.1, kind=budget.Kind(has_table=x)).expected for x in (True, False))
+    less = {name for name in NAMES if none[name] < 0.5 * table[name]}
+    assert less == {"circuit", "joint-grid", "paths", "inject-positions", "rotation"}
+    rotary, learned = (
+        minitx.load(weights.find(f"zoo/{x}")) for x in ("causal-rotary", "masked-learned")
+    )
+    assert not budget.kind_of(rotary).has_table and budget.kind_of(learned).has_table
 
 
 def test_nothing_is_planned_for_what_a_model_does_not_have():

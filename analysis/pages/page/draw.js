@@ -77,7 +77,8 @@ function keyed(entries, frameAnchor, dy) {
   let dx = 0;
   return entries.flatMap(([text, fill]) => {
     const where = {frameAnchor, dx, dy, textAnchor: step < 0 ? "end" : "start", fontWeight: 600};
-    dx += step * (text.length * 6.6 + 14);
+    // letters of Japanese are twice as wide
+    dx += step * (6.6 * (text.length + (text.match(/[\u3000-\u9fff]/g)?.length ?? 0)) + 14);
     if (step < 0) return Plot.text([text], {...where, fill});
     return [
       Plot.text([text], {...where, fill: colours().text}),

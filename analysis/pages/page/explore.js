@@ -600,7 +600,7 @@ function writePage() {
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(say(" and "));
   writeSigns();
   byId("changed").textContent =
-    `${page.says ? say`Changed: ${page.says}.` : ""} ${page.patched ?? ""}`.trim();
+    `${page.says ? say`Changed: ${page.says}.` : ""} ${page.patched?.sentence ?? ""}`.trim();
   const runs = page.runs.map((run, n) => [n, say(run.name)]);
   if (runs.length > 1)
     runs.push(["difference", apart ? say`both (no difference: ${apart})` : say("the difference")]);

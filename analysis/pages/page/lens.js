@@ -7,7 +7,7 @@ function lensOf(width) {
     layers = made.lens.pieces.length / made.lens.n / n,
     palette = colours(),
     left = 44;
-  const step = Math.max((width - left - 8) / n, 58),
+  const step = Math.max((width - left - 8) / n, isProjected ? 46 : 58),
     most = Math.floor(step / 7);
   const mix = d3.interpolateRgbBasis(palette.ramp),
     shade = d => mix(0.85 * d.all[0].p);

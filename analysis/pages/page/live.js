@@ -307,15 +307,19 @@ const filled = (words, name) => words.replace("{}", name);
 let writers = [];
 
 function drawChanges() {
-  const boxes = {};
-  writers = server.changes.map(record => {
-    const [owner] = record.of,
-      legend = record.group || record.label;
-    record.box = owner
-      ? server.changes.find(({name}) => name === owner).box
-      : (boxes[legend] ??= newBox(record, legend));
-    return DRAW[record.kind](record);
-  });
+  // what is switched off comes first: most try that first
+  const boxes = {},
+    isOff = ({kind}) => kind in {heads, layers};
+  writers = d3
+    .sort(server.changes, record => !isOff(record))
+    .map(record => {
+      const [owner] = record.of,
+        legend = record.group || record.label;
+      record.box = owner
+        ? server.changes.find(({name}) => name === owner).box
+        : (boxes[legend] ??= newBox(record, legend));
+      return DRAW[record.kind](record);
+    });
 }
 
 function newBox({title, note}, legend) {
@@ -778,18 +782,6 @@ const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
 let patched = null, // the newest answer, and its model
   compared = null; // the model and texts of which it is, or which were refused
 
-const PATCHED = {
-  heads: say("head by head"),
-  stream: say("the stream before each layer, by position"),
-};
-const STACKS = {
-  "": "",
-  encoder: say("encoder, "),
-  decoder: say("decoder, "),
-  cross: say("cross-attention, "),
-};
-const share = x => `${minus(`${Math.round(100 * x)}`)}%`;
-
 const patchable = () =>
   JSON.stringify([wish.model, wish.text, wish.second, wish.words, wish.hidden, wish.other]);
 
@@ -818,7 +810,7 @@ async function patch() {
       })
     ).json();
     if (of !== patchable()) return;
-    patched = {...answer, model};
+    patched = answer;
     writePatched();
   } catch (error) {
     if (of !== patchable()) return;
@@ -840,19 +832,18 @@ async function countTokens() {
   try {
     const body = {page: `${pageId}-l`, model, text, second, words, hidden, other};
     const {lengths, differ, fits} = await (await post("lengths", body)).json();
-    // it is another one now, or was compared meanwhile, which says more
-    if (other !== by("other").value || other === wish.other) return;
-    const [n, m] = lengths;
-    by("patch-says").classList.remove("failed");
-    if (m !== undefined)
-      by("patch-says").textContent =
-        n === m
-          ? say`${m} tokens, as many as the first text.`
-          : say`${m} tokens; the first text has ${n}, and as many are needed.${differ ? apartAt(differ) : ""}`;
+    if (other !== by("other").value) return; // it is another one now
     by("fits").replaceChildren(
       ...(fits.length ? [say("Of as many tokens: ")] : []),
       ...fits.map(text => fitButton(text)),
     );
+    const [n, m] = lengths;
+    if (m === undefined || other === wish.other) return; // what is compared says more
+    by("patch-says").classList.remove("failed");
+    by("patch-says").textContent =
+      n === m
+        ? say`${m} tokens, as many as the first text.`
+        : say`${m} tokens; the first text has ${n}, and as many are needed.${differ ? apartAt(differ) : ""}`;
   } catch {} // comparing says why
 }
 
@@ -882,144 +873,8 @@ function compare() {
 
 function writePatched() {
   if (!patched) return;
-  const {
-    guesses: [own, other],
-    parts,
-    prefix,
-    same,
-  } = patched;
-  const [{heads}] = Object.values(parts),
-    [before, after] = heads.differences;
-  by("patch-says").textContent =
-    say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
-    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, with the model unchanged. 100% carries all of ` +
-    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
-    (Math.abs(before - after) < 1
-      ? say(" The two texts barely differ in this: every share is one of less than 1 logit.")
-      : "") +
-    say(
-      " Where nothing is framed, several parts may carry it together; or exchange a word that the guess depends on more, as “Which tokens does it depend on?” tells.",
-    );
-  by("patch-maps").replaceChildren(
-    ...Object.entries(parts).flatMap(([part, maps]) =>
-      Object.entries(maps).flatMap(([name, values]) =>
-        ["into_second", "into_first"].map(way => patchMap(part, name, way, values[way])),
-      ),
-    ),
-  );
-}
-
-function patchMap(part, name, way, {shares, null: chance}) {
-  const cells = shares.flatMap((row, l) => row.map((x, n) => ({l, n, x, chance: chance[l][n]})));
-  const clear = cells.filter(d => Math.abs(d.x) > d.chance + 0.1),
-    best = d3.greatest(clear, d => d.x);
-  const isHeads = name === "heads",
-    places =
-      (part === "decoder" && patched.prefix) || patched.labels[way === "into_second" ? 0 : 1];
-  const label = d =>
-    isHeads ? `L${d.l}H${d.n}` : say`before layer ${d.l}, “${places[d.n]}” (${d.n})`;
-  const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? say("first text into the second") : say("second text into the first")}`;
-  const largest = d3.greatest(cells, d => Math.abs(d.x));
-  const most = best
-    ? say`Most in a frame: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
-    : say`None of ${cells.length} exceeds an unrelated text by a tenth: the largest effect is ${share(largest.x)}, of ${label(largest)}, that of the unrelated text ${share(largest.chance)}.`;
-  const ofWord = isHeads
-    ? ""
-    : say(" By construction, the words that differ carry all of it before layer 0.");
-  const box = make(
-    "figure",
-    {},
-    {},
-    make("figcaption", {}, {}, make("b", {textContent: title}), ` ${most}${ofWord}`),
-  );
-  const drawing = box.appendChild(make("div", {className: "map"}));
-  drawing.append(
-    ...patchPlot(
-      cells,
-      clear,
-      label,
-      isHeads,
-      isHeads ? d3.range(shares[0].length).map(h => `H${h}`) : places,
-    ),
-  );
-  drawing.setAttribute("role", "img");
-  drawing.firstChild.setAttribute("aria-hidden", "true");
-  drawing.ariaLabel = `${title}. ${most}`;
-  if (isHeads)
-    drawing.onclick = () => {
-      const {value} = drawing.firstChild,
-        {heads, stacks} = {heads: shares[0].length, stacks: Object.keys(model().stacks)};
-      if (value && patched.model === wish.model)
-        minitx.set({...(stacks.length > 1 ? {part} : {}), head: value.l * heads + value.n});
-    };
-  return box;
-}
-
-function patchPlot(cells, clear, label, isHeads, columns) {
-  const palette = colours(),
-    mix = d3.interpolateRgbBasis(palette.change),
-    top = isHeads ? 20 : 64,
-    most = Math.max(
-      1,
-      d3.max(cells, d => Math.abs(d.x)),
-    );
-  const layers = d3.max(cells, d => d.l) + 1,
-    step = Math.max(22, Math.min(56, 300 / columns.length)),
-    text = step > 34;
-  const shade = d => mix(0.5 + d.x / most / 2),
-    ends = {x1: d => d.n - 0.48, x2: d => d.n + 0.48, y1: d => d.l - 0.46, y2: d => d.l + 0.46};
-  const key = {type: "linear", domain: [-most, most], interpolate: mix},
-    drawn = plot({
-      width: 44 + step * columns.length,
-      height: top + 6 + 22 * layers,
-      marginLeft: 30,
-      marginTop: top,
-      marginRight: 14,
-      marginBottom: 4,
-      x: {domain: [-0.5, columns.length - 0.5], axis: null},
-      y: {domain: [layers - 0.5, -0.5], axis: null},
-      marks: [
-        Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
-        Plot.rect(clear, {...ends, fill: "none", stroke: palette.text, strokeWidth: 1.5}),
-        text
-          ? Plot.text(cells, {
-              x: "n",
-              y: "l",
-              text: d => minus(`${Math.round(100 * d.x)}`),
-              fontSize: 10,
-              fill: d => onto(shade(d)),
-            })
-          : null,
-        Plot.text(
-          columns.map((column, n) => [n, column]),
-          {
-            x: d => d[0],
-            y: -0.5,
-            dy: -6,
-            text: d => short(d[1], 9),
-            ...(isHeads ? {} : {rotate: -60, textAnchor: "start"}),
-          },
-        ),
-        Plot.text(d3.range(layers), {
-          x: -0.5,
-          y: d => d,
-          dx: -6,
-          textAnchor: "end",
-          text: l => `L${l}`,
-        }),
-        Plot.tip(
-          cells,
-          Plot.pointer({
-            x: "n",
-            y: "l",
-            ...tip(d => say`${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`),
-          }),
-        ),
-      ],
-    });
-  return text
-    ? [drawn]
-    : [drawn, legend(250, say("share of the difference"), key, [-most, 0, most], ".0%")];
+  by("patch-says").textContent = patchedSays(patched);
+  by("patch-maps").replaceChildren(...patchedMaps(patched));
 }
 
 // who wrote a guess, and the kinds of heads: asked for when a view wants them, kinds once for
@@ -1073,6 +928,7 @@ async function save() {
         ...ofRun(wish),
         view: minitx.viewed(),
         ...(patched ? {other: wish.other} : {}),
+        place: minitx.pushedAt(),
       })
     ).blob();
     const href = URL.createObjectURL(page);
@@ -1144,7 +1000,7 @@ by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () =>
   navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
 by("patch-go").onclick = compare;
-by("patch").ontoggle = () => by("patch").open && !patched && countTokens(); // examples
+by("patch").ontoggle = () => by("patch").open && countTokens(); // examples
 by("other").oninput = () => {
   clearTimeout(counting);
   counting = setTimeout(countTokens, 120);

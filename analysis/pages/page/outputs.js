@@ -1,8 +1,13 @@
 // What the model makes of the text, token by token: what several views ask. Also where heads are
 // shown of whole words these are of tokens; made.word says which token belongs to which word.
 
+// near either end one digit more
 const percent = p =>
-  p >= 0.995 ? "100%" : p >= 0.1 ? `${(100 * p).toFixed(0)}%` : `${(100 * p).toFixed(1)}%`;
+  p > 0.9995 && p < 1
+    ? "> 99.9%"
+    : p > 0 && p < 0.0005
+      ? "< 0.1%"
+      : `${(100 * p).toFixed(p < 1 && (p < 0.1 || p >= 0.985) ? 1 : 0)}%`;
 const isCausal = () => data.causal || isCross;
 const isQuery = () => state.token !== null && (state.side === "query" || !isCross);
 // what a click on token n chooses

@@ -66,7 +66,13 @@ function tokensOfGuess() {
     asked = askedPushes.get(made)?.get(place);
   if (made.pushes && (made.classes || made.pushes.place === place)) return [tokensSaid()];
   if (asked !== undefined) return [note(asked ?? say("Being computed …"))];
-  if (!askPushes || current !== page.runs[0] || made.word.length !== T) return [];
+  if (made.word.length !== T) return [];
+  if (!askPushes)
+    return made.pushes
+      ? [note(say`Which tokens it depends on: in this file of ${token(made.pushes.place)} alone.`)]
+      : [];
+  if (current !== page.runs[0])
+    return [note(say("Which tokens it depends on is told of the model as it is: show that run."))];
   const textContent = say("Which tokens does it depend on? (takes seconds)");
   const button = {
     type: "button",
@@ -83,28 +89,44 @@ function tokensSaid() {
     const first = (3 * random + way) * n;
     return tokens.slice(first, first + n);
   };
-  const named = values =>
-    d3
-      .sort(d3.range(n), t => -Math.abs(values[t]))
-      .slice(0, NAMED)
-      .map(t => `“${made.labels[t]}” (${t}) ${nats(values[t])}`)
-      .join(", ");
   const [along, without, alongNull, withoutNull] = [
     [0, 0],
     [2, 0],
     [0, 1],
     [2, 1],
   ].map(of => ofWay(...of));
-  const most = values => d3.max(values, Math.abs).toFixed(2);
+  const most = values => d3.max(values, Math.abs),
+    isClear = (t, values, random) => Math.abs(values[t]) > CLEAR * most(random);
+  const named = (values, random) =>
+    d3
+      .sort(d3.range(n), t => -Math.abs(values[t]))
+      .slice(0, NAMED)
+      .map(t => {
+        const chance = isClear(t, values, random) ? "" : say(" (at chance)");
+        return `“${made.labels[t]}” (${t}) ${nats(values[t])}${chance}`;
+      })
+      .join(", ");
+  const clear = d3
+    .range(n)
+    .filter(t => isClear(t, along, alongNull) && isClear(t, without, withoutNull));
+  const [alike, byChance] = [
+    rankCorrelation(along, without),
+    rankCorrelation(alongNull, withoutNull),
+  ];
   return line(
     say("Tokens:"),
-    say`log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}, in nats. Integrated gradients: ${named(along)} (random weights: up to ${most(alongNull)}). ` +
-      say`Lost without each alone: ${named(without)} (random weights: up to ${most(withoutNull)}). ` +
-      say`The two rank the ${n} tokens alike by ${alike(along, without)}, with random weights by ${alike(alongNull, withoutNull)} (Spearman’s correlation; 1 is the same order).`,
+    (clear.length
+      ? say`above random weights both ways: ${clear.map(token).join(", ")}. `
+      : say("none is above random weights both ways. ")) +
+      say`In nats, of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients: ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
+      say`Lost without each alone: ${named(without, withoutNull)} (random weights: up to ${most(withoutNull).toFixed(2)}). ` +
+      say`The two rank the ${n} tokens alike by ${two(alike)}, with random weights by ${two(byChance)} (Spearman’s correlation; 1 is the same order).` +
+      (alike > byChance ? "" : say(" Random weights agree as well: their order says little here.")),
   );
 }
 
-const alike = (a, b) => minus(rankCorrelation(a, b).toFixed(2));
+// the token of whose guess it is told in the first run, or null
+const pushedAt = () => partOf(page.runs[0])?.outputs?.pushes?.place ?? null;
 
 function pushHint() {
   if (!made.pushes) return "";
@@ -228,4 +250,4 @@ function addedByHeads(width) {
   });
 }
 
-export {OF, pushes, pushHint, tokensOfGuess, WAYS};
+export {OF, pushedAt, pushes, pushHint, tokensOfGuess, WAYS};

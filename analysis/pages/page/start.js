@@ -8,13 +8,18 @@ Object.assign(state, fromAddress());
 unfoldChosen();
 show(page);
 addEventListener("beforeprint", drawAll);
-if (isProjected)
+if (isProjected) {
+  const [back, next] = byId("turn").children;
+  byId("turn").hidden = false;
+  back.onclick = () => turnPage(-1);
+  next.onclick = () => turnPage(1);
   addEventListener("keydown", event => {
     const by = {PageDown: 1, PageUp: -1}[event.key];
     if (!by) return;
     event.preventDefault();
     turnPage(by);
   });
+}
 
 function turnPage(by) {
   // the next view, of the walk the next step; these are the keys of a remote control for slides.
@@ -36,6 +41,7 @@ window.minitx = {
   looked,
   viewed,
   placed,
+  pushedAt,
   onAsk: (ask, askPair, askTokens) => {
     askWriters = ask;
     askPushes = askTokens;

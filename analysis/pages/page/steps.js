@@ -134,4 +134,16 @@ function explained(step) {
 
 const firstSentence = step => explained(step).split(/(?<=\.) /)[0];
 
-export {example, explained, firstSentence, key, lookedUp, positioned, query, STEPS, token, two};
+export {
+  example,
+  explained,
+  firstSentence,
+  key,
+  lengthAfter,
+  lookedUp,
+  positioned,
+  query,
+  STEPS,
+  token,
+  two,
+};

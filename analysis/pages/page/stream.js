@@ -75,6 +75,18 @@ function streamOf(width) {
           textAnchor: "end",
           text: l => stageName(l + first),
         }),
+        step < 24
+          ? null
+          : Plot.text(
+              cells.filter(d => isChosenToken(d.t)),
+              {
+                x: "t",
+                y: "l",
+                text: d => d.length.toPrecision(3),
+                fontSize: 11,
+                fill: d => onto(mix(d.length)),
+              },
+            ),
         Plot.tip(cells, Plot.pointer({x: "t", y: "l", ...tip(label)})),
       ],
     }),

@@ -19,6 +19,7 @@ const THERE = {
   writers: () => hasWriters() && state.told === "writers",
   flow: () => hasWriters() && state.told === "flow",
   pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes),
+  patched: () => Boolean(page.patched), // of a page that is saved
 };
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`); // hints are HTML, names are not
@@ -295,6 +296,13 @@ const VIEWS = {
     pick: d => ("t" in d ? {token: tokenOf(d.t), side: "query"} : {head: d.head}),
     choices: {way: say("How it is measured"), chance: say("Of which weights")},
     hint: pushHint,
+  },
+  patched: {
+    title: () => say("What a second text carries over"),
+    draw: () => [make("div", {className: "patched"}, {}, ...patchedMaps(page.patched))],
+    depends: [],
+    hasText: true,
+    hint: () => patchedSays(page.patched),
   },
   neurons: {
     title: () => say`${nameOf(state.head)}: a query times a key, element by element`,

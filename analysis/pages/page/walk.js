@@ -52,8 +52,9 @@ function lookedUpAs(of, sizes) {
 function placedAt(of, sizes) {
   // without a table: what the head looks at, by distance
   const says = positioned(of, sizes);
-  const looks = say`Head ${nameOf(state.head)} ${inShort(state.head)}.`;
-  return hasTable() ? says : `${says} ${looks}`;
+  return hasTable()
+    ? `${says} ${say`${token(of.n)} enters layer 0 with length ${lengthAfter(0, of.n)}: the first row of the picture.`}`
+    : `${says} ${say`Head ${nameOf(state.head)} ${inShort(state.head)}.`}`;
 }
 
 function asks({i, j}, {d_model: D}) {
@@ -96,13 +97,14 @@ function prepareWalk() {
   // what the views show for a step that is new: its token, and what it speaks of
   const steps = stepsOfWalk();
   state.walk = Math.min(state.walk, steps.length);
-  if (!state.walk || state.walk === stepShown) return;
-  const {step, written} = steps[state.walk - 1];
+  if (!state.walk) return;
   if (state.token === null)
     Object.assign(state, {
       token: isOfToken() ? tokenOf(shownToken()) : example().i,
       side: "query",
     });
+  if (state.walk === stepShown) return;
+  const {step, written} = steps[state.walk - 1];
   if (step) state.step = step;
   if (written && WORDS.written().includes(written())) state.written = written();
 }
@@ -139,7 +141,7 @@ function scrollToStep(lit) {
     update();
   }
   drawAll(); // nothing above it grows later
-  byId(lit).scrollIntoView({block: lit === "tokens" ? "nearest" : "start"});
+  byId(lit).scrollIntoView();
 }
 
 byId("to-walk").onclick = () => {

@@ -375,6 +375,7 @@ function wordsOf(w, i) {
 }
 
 export {
+  CLEAR,
   choosing,
   guessed,
   guessPlace,
