@@ -86,27 +86,6 @@ def test_the_bundles_positions_end_after_layer_0(bundled):
         assert "before layer 3" in draw.svg(registry.get("cca").draw(arrays))
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"documents": 1}, "--documents is 1; wanted 2 or more"),
-        (
-            {"documents": 4, "tokens": 16},
-            "half of 4 have 28 ordinary tokens, and 128 [+] 12 directions fit so few tokens "
-            "by chance; wanted 22 documents or more",
-        ),
-        (
-            {"documents": 40, "tokens": 12, "components": 11},
-            "--components is 11; wanted 1 to 9",
-        ),
-    ],
-)
-def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):
-    monkeypatch.setattr(residual_stream, "states", None)
-    with pytest.raises(ValueError, match=message):
-        experiment.cca(bundled, **options)
-
-
 # runs of the three experiments that go on where they were interrupted
 
 

@@ -11,7 +11,7 @@ from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import conditions as experiment
 from minitx.analysis.maths import profiles
-from minitx.analysis.measures import by_mechanism, conditions, heads
+from minitx.analysis.measures import by_mechanism, conditions
 from minitx.analysis.running import passes
 from minitx.analysis.running.stream import UNSAVED
 from minitx.analysis.texts import corpus
@@ -180,21 +180,6 @@ def test_it_is_drawn(results):
         with draw.style():
             figures = registry.get("conditions").figures(arrays)
             assert any("positions alone" in draw.svg(figure) for figure in figures)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
-        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
-        ({"documents": 10**6}, "documents of 256 tokens each; wanted 1000000"),
-    ],
-)
-def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):
-    monkeypatch.setattr(conditions, "stream_and_profiles", None)
-    monkeypatch.setattr(heads, "head_profiles", None)
-    with pytest.raises(ValueError, match=message):
-        experiment.conditions(bundled, **options)
 
 
 @pytest.mark.parametrize("name", ["causal-rotary", "masked-buckets"])

@@ -374,34 +374,6 @@ def test_moved_positions_that_came_round_are_left_out():
 
 
 @pytest.mark.parametrize(
-    "name, options, message",
-    [
-        ("dial", {"layer": 4}, r"--layer is 4; wanted -1, or one of \[0, 1, 2, 3\]"),
-        ("dial", {"tokens": 24}, "documents have 22 ordinary tokens; wanted 28 or more to move"),
-        ("dial", {"documents": 1}, "--documents: 1 read; an interval over documents"),
-        ("dial", {"documents": 10**6}, "wanted 1000000"),
-        ("chain", {"turn": "L9H0"}, "'L9H0' is not a head of this model: wanted L0H0 to L3H3"),
-        (
-            "chain",
-            {"turn": "L3H1"},
-            "--turn L3H1: no layer is deeper; wanted heads of layers 0 to 2",
-        ),
-        ("notch", {"layer": 4}, r"--layer is 4; wanted -1, or one of \[0, 1, 2, 3\]"),
-        (
-            "notch",
-            {"bands": 8, "tokens": 64},
-            "8 bands are too many for 62 positions; wanted 1 to 4",
-        ),
-        ("notch", {"documents": 1}, "--documents: 1 read"),
-    ],
-)
-def test_bad_options_are_noticed_before_any_pass(bundled, monkeypatch, name, options, message):
-    monkeypatch.setattr(stream.Run, "gather", None)
-    with pytest.raises(ValueError, match=message):
-        registry.get(name).run(bundled, **options)
-
-
-@pytest.mark.parametrize(
     "name, option, message",
     [
         ("dial", {"move": "values"}, "move is 'values'; wanted one of keys, queries, both"),

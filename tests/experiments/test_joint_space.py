@@ -443,52 +443,6 @@ def test_a_missing_package_is_named(bert, monkeypatch, method, package):
         space(bert, sentence=SENTENCE, method=method)
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"top": 325}, "--top is 325; wanted 0 to 324"),
-        ({"documents": 2, "tokens": 999}, "--tokens 999: this model reads at most 256"),
-        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
-        (
-            {"pairs": "brown:llama"},
-            r"--pairs: 'llama' is not in the sentence; there are '\[CLS\]', 'the', 'br', '##own'",
-        ),
-        ({"pairs": "brown"}, "--pairs 'brown': wanted query:key, as in brown:capybara"),
-        (
-            {"sentence": "a"},
-            "--sentence 'a' has 1 token, special ones not counted; wanted 2",
-        ),
-        (
-            {"sentence": "capybara", "words": True},
-            "--sentence 'capybara' has 1 word, special ones not counted; wanted 2",
-        ),
-        ({"pairs": "brown:"}, "--pairs 'brown:': wanted query:key, as in brown:capybara"),
-        (
-            {"sentence": "a \udcff\udcfe cat"},
-            r"--sentence is not valid UTF-8: '\\udcff' at character 2",
-        ),
-        ({"sentence": ""}, "--sentence '' has 0 tokens"),
-        ({"sentence": "word " * 300}, r"--sentence has \d+ tokens; this model reads at most 256"),
-    ],
-)
-def test_bad_options_of_the_sentence_are_noticed(bert, options, message):
-    with pytest.raises(ValueError, match=message):
-        space(bert, **{"sentence": SENTENCE} | options)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"tokens": 257}, "--tokens 257: this model reads at most 256"),
-        ({"tokens": 3}, "--tokens is 3; wanted 4 or more"),
-        ({"documents": -2}, "--documents is -2; wanted 1 or more"),
-    ],
-)
-def test_bad_options_of_the_grid_are_noticed(bert, options, message):
-    with pytest.raises(ValueError, match=message):
-        grid(bert, **options)
-
-
 def test_what_is_said_follows_from_the_numbers(bert, noted):
     arrays = {name: np.asarray(x) for name, x in noted.items()}
     says = registry.get("joint-space").says(arrays)

@@ -4,8 +4,6 @@ Bounds in float64 are those of sums in another order: 1e-12 where 1e-15 to 1e-14
 Others say what was.
 """
 
-import re
-
 import numpy as np
 import pytest
 import tiny
@@ -653,24 +651,6 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path
         again = outcome(causal, open_run)
     assert again.keys() == result.keys()
     assert all(np.array_equal(again[name], result[name]) for name in result)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (
-            {"family": "window", "parameter": "x"},
-            "--parameter 'x': wanted numbers joined by commas, such as 8 or 8,0.1",
-        ),
-        ({"parameter": "8"}, "--parameter '8' needs exactly one --family; available: linear"),
-        ({"documents": 2}, "--documents is 2; wanted 3 or more"),
-        ({"documents": 1, "evaluations": 0}, "--documents is 1; wanted 2 or more"),
-        ({"sentence": ""}, "--sentence '' has 0 tokens; wanted 2 or more"),
-    ],
-)
-def test_bad_options_are_noticed(causal, options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        run(causal, **QUICK | options)
 
 
 def test_a_model_that_predicts_nothing_is_left_out(tmp_path):

@@ -248,46 +248,6 @@ def test_masks_are_named_with_their_parameters():
     assert probe.parse_masks("") == []
 
 
-@pytest.mark.parametrize(
-    "name, options, message",
-    [
-        (
-            "probe",
-            {"mask": "wave"},
-            "--mask 'wave': 'wave' is not a family of masks; available: linear.*linear,window:8",
-        ),
-        (
-            "probe",
-            {"mask": "linear:x"},
-            "--mask 'linear:x': could not convert.*wanted names joined by commas",
-        ),
-        (
-            "probe",
-            {"documents": 5},
-            "--documents: 5 read; an interval over documents needs at least 6",
-        ),
-        (
-            "norms",
-            {"documents": 5},
-            "--documents: 5 read; an interval over documents needs at least 6",
-        ),
-        (
-            "shift",
-            {"documents": 1},
-            "--documents: 1 read; an interval over documents needs at least 2",
-        ),
-        (
-            "shift",
-            {"tokens": 32},
-            "--tokens 32: documents of the maximum length leave no room",
-        ),
-    ],
-)
-def test_bad_options_are_noticed(causal, name, options, message):
-    with pytest.raises(ValueError, match=message):
-        registry.get(name).run(causal, **options)
-
-
 @pytest.mark.parametrize("name", ["probe", "norms", "shift"])
 def test_the_column_of_a_table_can_be_named(causal, tmp_path, name):
     """A table whose text must be named gives what its text alone gives."""

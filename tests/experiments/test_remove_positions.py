@@ -204,23 +204,6 @@ def test_tables_can_be_chosen_and_change_no_number(causal, result):
     assert two["cosine_shuffled"] == result["cosine_shuffled"]
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (
-            {"ways": "none"},
-            "--ways: 'none' is not a table; available: zero, mean, shuffled, shifted",
-        ),
-        ({"stride": 32}, "--stride is 32; wanted 0 to 31"),
-        ({"stride": 8}, "--stride 8 needs --whole:"),
-        ({"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2"),
-    ],
-)
-def test_bad_options_are_noticed(causal, options, message):
-    with pytest.raises(ValueError, match=message):
-        remove(causal, **options)
-
-
 # statistics
 
 

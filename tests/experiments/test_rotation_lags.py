@@ -681,22 +681,6 @@ def test_a_head_without_weights_is_refused_with_those_that_have_some(partial):
 # options
 
 
-@pytest.mark.parametrize(
-    "name, options, message",
-    [
-        ("rotation", {"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
-        ("rotation", {"head": "L0H9"}, "'L0H9' is not a head of this model: wanted L0H0 to L3H3"),
-        ("rotation", {"head": ","}, "--head names no head: wanted L0H0,L1H2 or auto"),
-        ("lags", {"reach": 256}, "--reach is 256; wanted 10 to 255"),
-        ("lags", {"tokens": 10}, "--tokens is 10; wanted 11 to 256"),
-        ("models", {"others": "tiny-bard"}, "'tiny-bard' is not a bundled model"),
-    ],
-)
-def test_bad_options_are_noticed(bundled, name, options, message):
-    with pytest.raises((ValueError, FileNotFoundError), match=message):
-        run(name, bundled, **options)
-
-
 def test_another_model_without_positions_is_named(bundled, tmp_path):
     folder = gpt2(tmp_path / "no-positions")
     tensors = load_file(folder / "model.safetensors")

@@ -216,17 +216,3 @@ def test_places_with_words_are_no_part_of_words_with_places():
     means = _sources_scores.Means(only_keys, documents, stream.UNSAVED)
     parts, _ = passes.value(score_moves.of_document_read(only_keys, documents[0]))
     assert {*means.split(parts[0], 0).added} == {(position, position), (position, word)}
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"documents": 1}, "--documents is 1; wanted 2 or more"),
-        ({"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
-        ({"head": "L9H0"}, "'L9H0' is not a head of this model"),
-    ],
-)
-def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):
-    monkeypatch.setattr(_sources_split, "places", None)
-    with pytest.raises(ValueError, match=message):
-        experiment.sources(bundled, **options)
