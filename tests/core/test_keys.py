@@ -62,27 +62,6 @@ def test_an_old_name_stands_for_a_key_that_is_read(name):
 
 
 @pytest.mark.parametrize(
-    "variant,changes,message",
-    [
-        ("bloom-twelve", dict(pretraining_tp=2, slow_but_exact=True), "slow_but_exact is True"),
-        ("bert-masked", dict(is_decoder=True), "is_decoder is True; only False is supported"),
-        ("llama-tied", dict(per_layer_config={"1": {}}), "per_layer_config is"),
-        ("llama-tied", dict(is_causal=0), "is_causal is 0; wanted true or false"),
-        ("bart-causal", dict(is_causal=False), "an encoder-decoder is supported only with True"),
-        ("modernbert-masked", dict(classifier_activation="sin"), "unknown activation 'sin'"),
-        ("modernbert-masked", dict(norm_bias=True), "norm_bias is True; only False"),
-        ("electra-choice", dict(summary_type="last"), "summary_type is 'last'; only 'first'"),
-        ("t5-relu", dict(is_gated_act=True), "is_gated_act is True; feed_forward_proj 'relu' says"),
-        ("gpt2-sequence", dict(pad_token_id=[1, 2]), r"a head reads is \[1, 2\]"),
-        ("falcon-sequence", dict(alibi=True), "alibi is True; only False is supported"),
-    ],
-)
-def test_a_value_that_is_not_computed_is_refused_by_name(variant, changes, message):
-    with pytest.raises(ValueError, match=message):
-        from_hf(tiny.config(variant, **changes))
-
-
-@pytest.mark.parametrize(
     "side,changes,message",
     [
         ("text_config", dict(hidden_act="sin"), "unknown activation 'sin'"),

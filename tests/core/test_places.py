@@ -516,28 +516,3 @@ def test_each_head_has_its_query_key_and_value_or_they_follow_each_other():
             array = getattr(model.layers[0], ours)
             assert (array == part.reshape(H * d, -1).T).all()
             assert not array.flags.writeable
-
-
-@pytest.mark.parametrize(
-    "variant,changes,message",
-    [
-        ("mistral-window", dict(sliding_window=0), "sliding_window is 0; wanted a whole number"),
-        ("mistral-window", dict(layer_types=["full_attention"] * 3), "layer_types is"),
-        ("qwen2-biases", dict(layer_types=["full_attention"]), "wanted one of full_attention"),
-        ("qwen2-biases", dict(layer_types=["chunked"] * 2), "layer_types are"),
-        ("qwen3-norms", dict(head_dim=None), "'head_dim' is missing"),
-        ("gpt_neox-parallel", dict(rotary_pct=2, rope_parameters=None), "number from 0 to 1"),
-        ("gpt_neox-parallel", dict(use_parallel_residual="no"), "wanted true or false"),
-        ("modernbert-masked", dict(norm_bias=True), "norm_bias is True; only False is supported"),
-        ("modernbert-masked", dict(classifier_bias=True), "classifier_bias is True"),
-        ("modernbert-masked", dict(decoder_bias=False), "decoder_bias is False"),
-        ("modernbert-masked", dict(local_attention=1), "local_attention is 1"),
-        ("modernbert-masked", dict(rope_parameters={"rope_theta": 3.0}), "wanted an object for ea"),
-        ("bloom-three", dict(n_layer=10**6), "n_layers is 1000000; wanted at most 10000"),
-        ("llama-grouped", dict(num_key_value_heads=-1), "kv_heads is -1; wanted a whole number"),
-        ("llama-grouped", dict(head_dim=1 << 20), "features of a head are rotated; wanted at most"),
-    ],
-)
-def test_what_would_be_computed_wrongly_is_refused(variant, changes, message):
-    with pytest.raises(ValueError, match=message):
-        from_hf(tiny.config(variant) | changes)
