@@ -234,7 +234,7 @@ def plot(r):
     panels[0].set_ylabel("head that is turned")
     bar = {"location": "bottom", "aspect": 30}
     figure.colorbar(images[0], ax=panels[0], label="share of its attention", **bar)
-    label = "share of its attention, times tokens per token turned"
+    label = "share of its attention: red moves along, blue the other way"
     figure.colorbar(images[1], ax=panels[1:], label=label, shrink=0.5, **bar)
     return figure
 
@@ -248,7 +248,9 @@ def _draw_matrix(axes, r, name, title, style):
     image = axes.imshow(np.ma.array(cells, mask=is_blank), aspect="auto", **style)
     _label_heads(axes.xaxis, [heads.name(*divmod(i, H)) for i in shown])
     _label_heads(axes.yaxis, [heads.name(*pair) for pair in r["turned"]])
-    axes.set(title=title, xlabel="head of a deeper layer")
+    ends = cells[~is_blank].min(), cells[~is_blank].max()
+    title = f"{title}\n{ends[0]:z.2f} to {ends[1]:z.2f}"
+    axes.set(title=title, xlabel="head of a deeper layer (grey: not deeper)")
     axes.tick_params(axis="x", rotation=90)
     axes.set_facecolor("#DDDDDD")
     if max(cells.shape) <= NUMBERED:

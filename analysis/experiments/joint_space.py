@@ -374,7 +374,9 @@ def _clouds(figure, r, i):
     for stage, axes in enumerate(figure.subplots(1, 2)):
         _draw_cloud(axes, r, i, stage)
         axes.set(xlabel=product, ylabel=distance)
-    title = f"{_row_label(r, i)}\na dot for each query and key, the darker the more attention"
+    title = (
+        f"{_row_label(r, i)}\na dot for each query and key, in stronger colour for more attention"
+    )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
 
 

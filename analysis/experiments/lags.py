@@ -377,8 +377,10 @@ def _draw_one_head(figure, r, i):
     for axes in panels:
         axes.axvspan(FIRST_HIDDEN, last_hidden, **HIDDEN, linewidth=0)
         axes.set_xlabel("lag (tokens, + right)")
-    panels[0].set_ylabel("cross-correlation of\nquery and key, by column")
-    panels[1].set_ylabel("their parts of the score,\nstacked; line: the sum")
+    panels[0].set_ylabel(
+        "cross-correlation of query and key,\nby column, strong ones in strong colour"
+    )
+    panels[1].set_ylabel("the columns' parts of the score,\nstacked; line: their sum")
     panels[2].set_ylabel("mean score\nof a pair", color=draw.BLUE)
     twin.set_ylabel("mean attention", color=draw.VERMILION)
     figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=4)
@@ -386,7 +388,7 @@ def _draw_one_head(figure, r, i):
 
 def _samples(r):
     """What the lines of the heads drawn are."""
-    yield line_sample("scores", color=draw.BLUE)
+    yield line_sample("mean score", color=draw.BLUE)
     if "score_positions" in r:
         yield line_sample(MOVED, color=draw.ORANGE, linestyle="--")
     yield line_sample("null: inputs in random order", **NULL)
@@ -400,7 +402,7 @@ MANY = 16  # curves of a panel that are drawn as pixels: as lines they make a fi
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
 FIRST_HIDDEN = 0.5  # lag from which a mask hides
 HIDDEN = {"color": draw.GREY, "alpha": 0.15}
-MOVED = "their part position × position, moved to one median"
+MOVED = "its part from positions alone, at the same median"
 
 
 def _draw_columns(axes, r, i):
@@ -434,7 +436,9 @@ def _draw_sum(axes, r, i):
     axes.plot(lags, parts.sum(axis=0), color="black", linewidth=1.6)
     axes.axhline(0, color="black", linewidth=0.5)
     at_peak, far = r["adding_at_peak"][i], r["adding_far"][i]
-    axes.set_title(f"they add up: {at_peak:.2f} at\nthe peak, {far:.2f} at the ends")
+    axes.set_title(
+        f"they add up (1) or cancel (0):\n{at_peak:.2f} at the peak, {far:.2f} at the ends"
+    )
 
 
 def _draw_mean(axes, r, i):
@@ -482,7 +486,7 @@ def _draw_peaks(axes, r):
     axes.set(xlim=limits, ylim=limits, aspect="equal", xticks=ticks, yticks=ticks)
     axes.set_xlabel("offset with most attention (tokens)")
     axes.set_ylabel("lag with the highest\nmean score (tokens)")
-    axes.set_title("heads counted at their two peaks")
+    axes.set_title("heads counted at their two peaks\n(+1: one more, without a direction)")
 
 
 def _draw_disc(axes, place, directed):
@@ -506,16 +510,17 @@ def _draw_shares(axes, r):
         axes.plot(place, share, "o", color=draw.ORANGE, markersize=6, **edge)
     axes.axhline(r["position_share_null"], color=draw.GREY, linestyle="--", linewidth=1)
     axes.set_xticks(range(L), r["layers"])
-    axes.set(xlim=(-0.5, L - 0.5), xlabel="layer", ylabel="position × position,\nshare of the peak")
+    axes.set(xlim=(-0.5, L - 0.5), xlabel="layer")
+    axes.set_ylabel("share of the peak of the scores\nthat positions alone make")
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.1), max(high, 1.1))
-    axes.set_title("each head with a direction\n(dashed: 99% of shuffled positions)")
+    axes.set_title("each head with a direction\n(dashed, null: positions shuffled, 99% lower)")
 
 
 def _draw_legend(figure, r):
     """What the two colours are, and how many heads of each have equal peaks."""
-    directed = f"{r['n_directed']} with a direction{_rates(r, 'agree_directed')}"
-    others = f"without; all {r['directed'].size}{_rates(r, 'agree')}"
+    directed = f"{r['n_directed']} heads with a direction{_rates(r, 'agree_directed')}"
+    others = f"heads without; of all {r['directed'].size}{_rates(r, 'agree')}"
     disc = {"marker": "o", "linestyle": ""}
     samples = [line_sample(directed, color=draw.SKY, **disc)]
     samples.append(line_sample(others, color=LIGHT_GREY, **disc))

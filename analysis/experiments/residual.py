@@ -165,6 +165,10 @@ def _peak(spectrum, T):
     return height / np.median(spectrum[1:])
 
 
+NAMED = {"carried": "position,\ncarried by attention", "mlp": "MLP", "type": "token type"}
+NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1.1}
+
+
 def side(r):
     """The share of the output beside those of the random tables, and how many these are."""
     null = r["shares_null"][r["read"][-1], :, r["parts"].tolist().index("position")]
@@ -183,30 +187,31 @@ def _draw_stack(axes, r):
     up, down = np.zeros(len(bars)), np.zeros(len(bars))
     for name, share in zip(r["parts"], by_part.T):
         bottom = np.where(share >= 0, up, down)
-        axes.bar(bars, share, 0.8, bottom, color=PARTS[str(name)], label=name)
+        label = NAMED.get(str(name), name)
+        axes.bar(bars, share, 0.8, bottom, color=PARTS[str(name)], label=label)
         up = up + np.maximum(share, 0)
         down = down + np.minimum(share, 0)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_ylim(min(down.min() * 1.05, -0.02), up.max() * 1.02)
     axes.set(ylabel="share of the stream", title="what the stream consists of")
-    axes.legend(**draw.BESIDE)
+    axes.legend(**draw.BESIDE, reverse=True)  # as they are stacked
     _label_layers(axes, r)
 
 
 def _draw_travel(axes, r):
     """The share of positions, with the range of the random tables' shares."""
     points = np.arange(len(r["read"]))
-    for name, label in (("position", "position"), ("carried", "position,\ncarried by attention")):
+    for name in "position", "carried":
         for part in np.flatnonzero(r["parts"] == name):
             null = r["shares_null"][r["read"], :, part]  # [points R]
             ends = null.min(axis=1), null.max(axis=1)
-            axes.fill_between(points, *ends, color=PARTS[name], alpha=0.25, linewidth=0)
-            style = {"color": PARTS[name], "markersize": 4, "label": label}
+            axes.fill_between(points, *ends, color=draw.GREY, alpha=0.25, linewidth=0)
+            style = {"color": PARTS[name], "markersize": 4, "label": NAMED.get(name, name)}
             axes.plot(points, r["shares"][r["read"], part], "o-", **style)
-            axes.plot(points, null.mean(axis=1), "--", color=PARTS[name], linewidth=0.9)
-    style = {"color": draw.GREY, "linewidth": 0.9}
-    axes.plot([], [], "--", label=f"null: {null.shape[1]} random tables", **style)
-    axes.axhline(r["share_first"] / 2, linestyle=":", label="half of layer 0's share", **style)
+            axes.plot(points, null.mean(axis=1), **NULL, zorder=3)
+    axes.plot([], [], label=f"null: {null.shape[1]} random tables", **NULL)
+    half = {"color": "black", "linewidth": 0.9, "linestyle": ":"}
+    axes.axhline(r["share_first"] / 2, label="half of layer 0's share", **half)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set(ylabel="share of the stream", title="how far positions travel")
     axes.legend(**draw.BESIDE)
@@ -228,23 +233,25 @@ def _lines(r):
 
 
 def _draw_waves(axes, r):
-    """Spectra of the position part; dotted at its two ends, those of a random table."""
+    """Spectra of the position part; at its two ends those of a random table."""
     f = r["frequency"][1:]
     lines = [*_lines(r)]
     for point, label, color in lines:
         axes.plot(f, r["spectra"][point, 1:], color=color, linewidth=1.2, label=label)
-    for point, _, color in (lines[0], lines[-1]):
-        axes.plot(f, r["spectra_null"][point, 1:], color=color, linewidth=0.9, linestyle=":")
+    for line, i in ("--", 0), (":", -1):
+        point, label, _ = lines[i]
+        style = NULL | {"linestyle": line, "label": f"null, {label}"}
+        axes.plot(f, r["spectra_null"][point, 1:], **style)
     _label_frequencies(axes, int(r["T"]))
-    axes.set_title("the position part (dotted: a random table)")
-    axes.legend(loc="upper right", ncols=2)
+    axes.set_title("the position part\n(null: a random table)")
+    axes.legend(loc="upper right", ncols=2, columnspacing=1)
 
 
 def _label_frequencies(axes, T):
     """A frequency axis with the periods above it, and room for a legend."""
     axes.set(yscale="log", xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
     axes.set_ylabel("amplitude, mean over columns")
-    axes.set_ylim(top=axes.get_ylim()[1] * 3)
+    axes.set_ylim(top=axes.get_ylim()[1] * 5)
     draw.period_axis(axes, T)
 
 
@@ -254,7 +261,7 @@ def _draw_scales(axes, r):
         axes.plot(r["scale_first"][point], color=color, linewidth=0.8, label=label)
     S = r["scale_first"][r["read"]]
     low = 0.7 * np.quantile(S, 0.02)
-    title = "S, in the first document"
+    title = "factors S of the norms, first document"
     if S.min() < low:
         lowest = S.min(axis=0).argmin()
         axes.plot(lowest, low, "kv", markersize=6, clip_on=False, zorder=5)
@@ -271,8 +278,8 @@ def _draw_jagged(axes, r):
     out = r["read"][-1]
     for name, color, line, label in (
         ("spectra", draw.BLUE, "-", "with S"),
-        ("spectra_even", "black", "--", "S its mean everywhere"),
-        ("spectra_shuffled", draw.VERMILION, ":", "null: S in random order"),
+        ("spectra_even", "black", ":", "S its mean everywhere"),
+        ("spectra_shuffled", draw.GREY, "--", "null: S in random order"),
     ):
         axes.plot(f, r[name][out, 1:], line, color=color, linewidth=1.2, label=label)
     _label_frequencies(axes, int(r["T"]))
@@ -286,14 +293,14 @@ register(
     residual,
     look="With the scale of every norm held at its value, the stream is exactly the sum of what "
     "was written to it, and a part's share is its length along the sum. Positions start as "
-    "the blue part; light blue is what attention moves of them to other tokens. Dashed lines "
+    "the blue part; light blue is what attention moves of them to other tokens. Grey dashed lines "
     "with their range are random tables with the same mean and variance in each column: where "
-    "positions are below them, the layers write against the positions; where above, along "
-    "them. The second figure: the wave of the position part, the factors S by which the norms "
-    "multiply each token, and the wave with S, with S replaced by its mean, and with S in "
-    "random order; where only one line shows, all three lie on each other. A model that norms "
-    "before each part (GPT-2) is shown as its layers read it: there S belongs to one norm. "
-    "What layers compute from positions, other than moving them, counts as attention or mlp.",
+    "positions are below them, the layers write against the positions; where above, along them. "
+    "The second figure: the wave of the position part, the factors S by which the norms multiply "
+    "each token, and the wave with S, with S replaced by its mean, and with S in random order; "
+    "where only one line shows, all three lie on each other. A model that norms before each part "
+    "(GPT-2) is shown as its layers read it: there S belongs to one norm. What layers compute "
+    "from positions, other than moving them, counts as attention or mlp.",
     published="The blog post on how the paper came about: a norm leaves S P L of the positions P, "
     "and as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
     "positions may not reach the upper layers; or they do, and the model throws them away.",
