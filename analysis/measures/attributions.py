@@ -23,7 +23,7 @@ from . import losses
 
 COMPLETE = 1e-3  # of the largest part: how far the sum may be from the whole
 POINTS = 16, 32, 64, 128, 256
-HELD = 2**26  # weights of attention, at most, of all layers and rows at once: 256 MiB
+HELD = 2**25  # numbers that passes keep for gradients, at most, about: 128 MiB
 
 
 class Wanted(NamedTuple):
@@ -90,12 +90,16 @@ def _types(wanted, B):
 
 
 def _in_groups(function):
-    """function(model, wanted, points) of as many rows of the points at a time as HELD allows."""
+    """function(model, wanted, points) of as many rows of the points at a time as HELD allows.
+
+    Of each token a layer keeps weights of attention, about 12 vectors and 4 of its MLP's width.
+    """
 
     @functools.wraps(function)
     def grouped(model, wanted, points):
         cfg, T = model.config, len(wanted.tokens)
-        size = max(1, HELD // (cfg.n_layers * cfg.n_heads * T * T))
+        of_token = cfg.n_heads * T + 12 * cfg.d_model + 4 * cfg.d_mlp
+        size = max(1, HELD // (cfg.n_layers * T * of_token))
         B = len(next(iter(points.values())))
         groups = []
         for first in range(0, B, size):

@@ -38,14 +38,16 @@ def test_rows_in_groups_give_what_all_at_once_give(variant, monkeypatch):
     model = tiny.load(variant)
     wanted = attributions.likeliest(model, tiny.ids(model, 7))
     whole = attributions.of_heads(model, wanted)
-    row = model.config.n_layers * model.config.n_heads * 7 * 7
+    cfg = model.config
+    row = cfg.n_layers * 7 * (cfg.n_heads * 7 + 12 * cfg.d_model + 4 * cfg.d_mlp)
     monkeypatch.setattr(attributions, "HELD", 3 * row)
+    points = {"embed": np.zeros((4, 7, cfg.d_model))}
+    assert [len(x) for x in attributions._values(model, wanted, points)] == [3, 1]
     parts = attributions.of_heads(model, wanted)
     for name in ("integrated", "times_input", "ablated"):
         own, other = getattr(parts, name), getattr(whole, name)
         assert np.allclose(own, other, rtol=0, atol=1e-12), name  # measured 1e-15
     monkeypatch.setattr(attributions, "HELD", 1)
-    points = {"embed": np.zeros((4, 7, model.config.d_model))}
     assert len(attributions._values(model, wanted, points)) == 4
 
 
