@@ -86,7 +86,7 @@ def test_the_bundles_positions_end_after_layer_0(bundled):
         assert "before layer 3" in draw.svg(registry.get("cca").draw(arrays))
 
 
-# runs of the three experiments that go on where they were interrupted
+# runs of six experiments that go on where they were interrupted
 
 
 class Interrupted(stream.Run):
@@ -101,7 +101,7 @@ class Interrupted(stream.Run):
         return super().gather(failing, documents, what, keep)
 
 
-@pytest.mark.parametrize("name", ["sources", "conditions", "cca"])
+@pytest.mark.parametrize("name", ["sources", "conditions", "cca", "dial", "chain", "notch"])
 def test_a_run_goes_on_to_the_same_bytes(name, tmp_path):
     model = constructed.copies()
     run = registry.get(name).run
@@ -111,6 +111,7 @@ def test_a_run_goes_on_to_the_same_bytes(name, tmp_path):
         run(model, Interrupted(tmp_path, name, "key"), **options)
     assert [*tmp_path.iterdir()]
     resumed = run(model, stream.Run(tmp_path, name, "key", resume=True), **options)
+    assert [*whole] == [*resumed]
     for key, x in whole.items():
         assert np.asarray(x).tobytes() == np.asarray(resumed[key]).tobytes(), key
 

@@ -17,7 +17,6 @@ from minitx.analysis.contract import registry
 from minitx.analysis.experiments import dial
 from minitx.analysis.maths import bands, moves, profiles, spectra
 from minitx.analysis.measures import later_layers, notch_arrays, position_parts
-from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
 SHORT = {"tokens": 64, "documents": 6}
@@ -386,30 +385,6 @@ def test_moved_positions_that_came_round_are_left_out():
 def test_options_have_ranges(name, option, message):
     with pytest.raises(ValueError, match=message):
         registry.get(name).checked(option)
-
-
-@pytest.mark.parametrize("name", ["dial", "chain", "notch"])
-def test_a_broken_run_goes_on_to_the_same_bytes(bundled, tmp_path, monkeypatch, name):
-    """Interrupted at the fifth document of the last stage, and gone on with."""
-    experiment = registry.get(name)
-    options = {"documents": 6, "tokens": 40}
-    whole = experiment.run(bundled, **options)
-    measured = []
-
-    def interrupt(self, n):
-        measured.append(n)
-        if self.what == "documents" and n == 5:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(stream.progress.Line, "update", interrupt)
-        with pytest.raises(KeyboardInterrupt), stream.resumable(tmp_path, name, "key", False) as r:
-            experiment.run(bundled, r, **options)
-    with stream.resumable(tmp_path, name, "key", True) as r:
-        resumed = experiment.run(bundled, r, **options)
-    assert list(whole) == list(resumed)
-    for key, value in whole.items():
-        assert np.array_equal(np.asarray(value), np.asarray(resumed[key])), key
 
 
 @pytest.mark.parametrize("name", ["tiny-bert", "tiny-gpt2"])
