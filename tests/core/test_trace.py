@@ -338,71 +338,55 @@ def test_logits_can_be_edited_too():
 # --- keys and values that are refused
 
 
-@pytest.mark.parametrize(
-    "variant,key,message",
-    [
+ABSENT = {  # variant -> key, and what is said
+    "bert-masked": [
+        ("patern", "unknown point 'patern'; closest: pattern.*; this model has: embed, .*logits$"),
+        ("resid", "unknown point 'resid'; closest: .*resid_pre"),
+        (("Q", 0), "unknown point 'Q'"),
+        (7, "unknown point 7"),
+        ("blocks.0.attn.hook_z", r"point 'blocks.0.attn.hook_z'; minitx calls it \('z', 0\)"),
+        ("bert.encoder.layer.1.output.dense", r"minitx calls it \('mlp_out', 1\)"),
+        (("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
+        (("q", -3), r"no point \('q', -3\) \(bert, layers 0 to 1\)"),
+        (("q", "0"), r"no point \('q', '0'\)"),
+        (("embed", 0), r"no point \('embed', 0\) \(bert\)"),
+        ("ln_final", r"no point 'ln_final' \(bert; it needs a final norm\)"),
+        ("cross_q", r"no point 'cross_q' \(bert, layers 0 to 1; it needs an encoder\)"),
+        ("enc_q", r"no point 'enc_q' \(bert, layers 0 to 1; it needs an encoder\)"),
+    ],
+    "gpt2-causal": [
         (
-            "bert-masked",
-            "patern",
-            "unknown point 'patern'; closest: pattern.*; this model has: embed, .*logits$",
-        ),
-        ("bert-masked", "resid", "unknown point 'resid'; closest: .*resid_pre"),
-        ("bert-masked", ("Q", 0), "unknown point 'Q'"),
-        ("bert-masked", 7, "unknown point 7"),
-        (
-            "bert-masked",
-            "blocks.0.attn.hook_z",
-            r"point 'blocks.0.attn.hook_z'; minitx calls it \('z', 0\)",
-        ),
-        ("bert-masked", "bert.encoder.layer.1.output.dense", r"minitx calls it \('mlp_out', 1\)"),
-        ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
-        ("bert-masked", ("q", -3), r"no point \('q', -3\) \(bert, layers 0 to 1\)"),
-        ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
-        ("bert-masked", ("embed", 0), r"no point \('embed', 0\) \(bert\)"),
-        ("bert-masked", "ln_final", r"no point 'ln_final' \(bert; it needs a final norm\)"),
-        (
-            "gpt2-causal",
             "ln_embed_scale",
             r"no point 'ln_embed_scale' \(gpt2; it needs a norm of the embeddings\)",
         ),
-        ("gpt2-causal", "type_embed", r"no point 'type_embed' \(gpt2; it needs token types\)"),
-        (
-            "distilbert-masked",
-            "type_embed",
-            r"no point 'type_embed' \(distilbert; it needs token types\)",
-        ),
-        ("bert-bare", "logits", r"this checkpoint \(BertModel\) has no head that gives logits"),
-        (
-            "bert-masked",
-            "cross_q",
-            r"no point 'cross_q' \(bert, layers 0 to 1; it needs an encoder\)",
-        ),
-        ("bert-masked", "enc_q", r"no point 'enc_q' \(bert, layers 0 to 1; it needs an encoder\)"),
-        (
-            "t5-relu",
-            "ln1_mean",
-            r"no point 'ln1_mean' \(t5, layers 0 to 1; it needs norms with a mean",
-        ),
-        ("t5-relu", "pos_embed", r"no point 'pos_embed' \(t5; it needs a position table\)"),
-        (
-            "t5-relu",
-            "pre_linear",
-            r"no point 'pre_linear' \(t5, layers 0 to 1; it needs a gated MLP",
-        ),
-        ("bart-causal", "pos_bias", r"no point 'pos_bias' \(bart; it needs a bias by distance\)"),
-        (
-            "marian-odd",
-            "enc_ln_embed",
-            r"no point 'enc_ln_embed' \(marian; it needs a norm of the em",
-        ),
-        ("bart-causal", "enc_logits", "unknown point 'enc_logits'; closest: "),
-        ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; closest: .*mlp_out"),
-        ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; closest: .*cross_q"),
-        ("t5-encoder", "logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits"),
+        ("type_embed", r"no point 'type_embed' \(gpt2; it needs token types\)"),
     ],
-)
-def test_points_that_are_not_there(variant, key, message):
+    "distilbert-masked": [
+        ("type_embed", r"no point 'type_embed' \(distilbert; it needs token types\)")
+    ],
+    "bert-bare": [("logits", r"this checkpoint \(BertModel\) has no head that gives logits")],
+    "t5-relu": [
+        ("ln1_mean", r"no point 'ln1_mean' \(t5, layers 0 to 1; it needs norms with a mean"),
+        ("pos_embed", r"no point 'pos_embed' \(t5; it needs a position table\)"),
+        ("pre_linear", r"no point 'pre_linear' \(t5, layers 0 to 1; it needs a gated MLP"),
+    ],
+    "bart-causal": [
+        ("pos_bias", r"no point 'pos_bias' \(bart; it needs a bias by distance\)"),
+        ("enc_logits", "unknown point 'enc_logits'; closest: "),
+        ("cross_mlp_out", "unknown point 'cross_mlp_out'; closest: .*mlp_out"),
+        ("enc_cross_q", "unknown point 'enc_cross_q'; closest: .*cross_q"),
+    ],
+    "marian-odd": [
+        ("enc_ln_embed", r"no point 'enc_ln_embed' \(marian; it needs a norm of the em")
+    ],
+    "t5-encoder": [("logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits")],
+}
+
+
+@pytest.mark.parametrize("variant, row", [(x, row) for x in ABSENT for row in ABSENT[x]])
+def test_points_that_are_not_there(variant, row):
     """In a single stack and in an encoder-decoder."""
+    key, message = row
     model = tiny.load(variant)
     inputs = {} if model.encoder is None else {"source": [7, 8]}
     for call in (

@@ -222,108 +222,81 @@ def test_views_of_texts_are_read_and_bytes_that_are_none_are_named(tmp_path):
 # what is wrong with a text
 
 
-@pytest.mark.parametrize(
-    "name, content, options, message",
-    [
-        ("t.csv", "", {}, "t.csv: no column of a known name; .*; available: none"),
+WRONG = {  # name -> content, what is said, and options
+    "t.csv": [
+        ("", "t.csv: no column of a known name; .*; available: none"),
         (
-            "t.csv",
             "a,b\n1,2\n",
-            {},
             "t.csv: no column of a known name; name the text's with --column, .*; available: a, b",
         ),
-        ("t.csv", "a,b\n1,2\n", {"column": "a,c"}, "t.csv: no column 'c'; .*; available: a, b"),
+        ("a,b\n1,2\n", "t.csv: no column 'c'; .*; available: a, b", {"column": "a,c"}),
+        ("a,b\n1,2\n", "t.csv: no column 'd'; .* available: a, b", {"column": "a", "label": "d"}),
+        ("text,b\n1,2\n3\n", "t.csv, row 3: 1 cells, but the header has 2: text, b"),
+        ("text,b\n1,2,3\n", "t.csv, row 2: 3 cells, but the header has 2: text, b"),
         (
-            "t.csv",
-            "a,b\n1,2\n",
-            {"column": "a", "label": "d"},
-            "t.csv: no column 'd'; .* available: a, b",
-        ),
-        ("t.csv", "text,b\n1,2\n3\n", {}, "t.csv, row 3: 1 cells, but the header has 2: text, b"),
-        ("t.csv", "text,b\n1,2,3\n", {}, "t.csv, row 2: 3 cells, but the header has 2: text, b"),
-        (
-            "t.csv",
             'text\n"never closed\nmore\n',
-            {},
             "'t.csv' is not a .csv file: line 3: unexpected end of data",
         ),
-        ("t.csv", "text\rone\r", {}, "'t.csv' is not a .csv file: line 1: new-line character"),
+        ("text\rone\r", "'t.csv' is not a .csv file: line 1: new-line character"),
         (
-            "t.csv",
             b"text\n\xc3\xa9\nna\xefve\n",
-            {},
             r"'t.csv' is not valid UTF-8: line 3, byte 10 of the file \(invalid",
         ),
-        ("t.jsonl", '{"text": "a"}\n[1, 2]\n', {}, r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
-        ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: not JSON: Expecting value"),
-        ("t.jsonl", "[" * 100_000, {}, "t.jsonl, line 1: not JSON: "),
+        ("text;label\na;b\n", "t.csv: one column 'text;label'; .* by ';': save"),
+        ("text\tlabel\na\tb\n", r"t.csv: one column .* by '\\t': save it"),
+        ("text\n", "'t.csv' has no rows below its header: text"),
         (
-            "t.jsonl",
+            "text,n,text\na,1,b\n",
+            "'t.csv' has more than one column 'text'; available: text, n, text",
+        ),
+    ],
+    "t.jsonl": [
+        ('{"text": "a"}\n[1, 2]\n', r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
+        ('{"text": "a"}\n{"text": \n', "t.jsonl, line 2: not JSON: Expecting value"),
+        ("[" * 100_000, "t.jsonl, line 1: not JSON: "),
+        (
             '{"text": "a"}\n{"txt": "b", "n": 1}\n',
-            {},
             "t.jsonl, line 2: no column of a known name; .*: txt, n",
         ),
         (
-            "t.jsonl",
             '{"text": "a"}\n',
-            {"column": "review"},
             "t.jsonl, line 1: no column 'review'; .* available: text",
+            {"column": "review"},
         ),
-        ("t.jsonl", '{"text": 5}\n', {}, "t.jsonl, line 1: 'text' is not a text but 5"),
+        ('{"text": 5}\n', "t.jsonl, line 1: 'text' is not a text but 5"),
         (
-            "t.jsonl",
             '{"text": "a"}\n{"text": "cut \\ud83d"}\n',
-            {},
             r"t.jsonl, line 2: 'text' is not valid UTF-8: '\\ud83d' at character 4",
         ),
+        ('{"text": "a", "label": "\\udc00"}\n', "t.jsonl, line 1: 'label' is not valid UTF-8: "),
+        ('{"text": "a", "label": [1]}\n', r"t.jsonl, line 1: 'label' is not a label but \[1\]"),
         (
-            "t.jsonl",
-            '{"text": "a", "label": "\\udc00"}\n',
-            {},
-            "t.jsonl, line 1: 'label' is not valid UTF-8: ",
-        ),
-        ("t.csv", "text;label\na;b\n", {}, "t.csv: one column 'text;label'; .* by ';': save"),
-        ("t.csv", "text\tlabel\na\tb\n", {}, r"t.csv: one column .* by '\\t': save it"),
-        (
-            "t.jsonl",
-            '{"text": "a", "label": [1]}\n',
-            {},
-            r"t.jsonl, line 1: 'label' is not a label but \[1\]",
-        ),
-        (
-            "t.jsonl",
             b'{"text": "a"}\n{"text": "\xff"}\n',
-            {},
             "'t.jsonl' is not valid UTF-8: line 2, byte 24 of the file",
         ),
-        (
-            "t.txt",
-            "a line\n",
-            {"column": "text"},
-            "'t.txt' has no columns: --column and --label go with .csv, .tsv, .jsonl, .json",
-        ),
-        ("t.txt", "a line\n", {"label": "label"}, "'t.txt' has no columns"),
-        ("t.csv", "text\n", {}, "'t.csv' has no rows below its header: text"),
-        (
-            "t.csv",
-            "text,n,text\na,1,b\n",
-            {},
-            "'t.csv' has more than one column 'text'; available: text, n, text",
-        ),
-        ("pos/0.txt", "a line\n", {"label": "x"}, "'test_what_is_wrong_is_named.*' has no columns"),
-        (
-            "pos/0.txt",
-            b"ab\ncd\xff",
-            {},
-            "'pos/0.txt' is not valid UTF-8: line 2, byte 5 of the file",
-        ),
     ],
-)
-def test_what_is_wrong_is_named(tmp_path, name, content, options, message):
+    "t.txt": [
+        (
+            "a line\n",
+            "'t.txt' has no columns: --column and --label go with .csv, .tsv, .jsonl, .json",
+            {"column": "text"},
+        ),
+        ("a line\n", "'t.txt' has no columns", {"label": "label"}),
+    ],
+    "pos/0.txt": [
+        ("a line\n", "'test_what_is_wrong_is_named.*' has no columns", {"label": "x"}),
+        (b"ab\ncd\xff", "'pos/0.txt' is not valid UTF-8: line 2, byte 5 of the file"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name, row", [(name, row) for name in WRONG for row in WRONG[name]])
+def test_what_is_wrong_is_named(tmp_path, name, row):
+    content, message, *options = row
     (tmp_path / "neg").mkdir()
     text = write(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
-        records(str(tmp_path) if name.startswith("pos") else text, **options)
+        records(str(tmp_path) if name.startswith("pos") else text, **dict(*options))
 
 
 def test_columns_that_are_not_read_may_have_one_name(tmp_path):
