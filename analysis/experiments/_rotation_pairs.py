@@ -105,7 +105,10 @@ def paint(figure, r, i):
     place = r["rows"][i], r["columns"][i]
     _draw_angles(left, r, place)
     _draw_curve(right, r, place)
-    left.set(title=str(r["heads"][i]), xlabel="period of the pair (tokens)")
+    left.set_xlabel("period of the pair (tokens)")
+    left.set_title(
+        f"{r['heads'][i]}: pairs of features, larger if stronger\n(lines: offsets of ±1 to ±3)"
+    )
     right.set_xlabel("key offset (tokens, + right)")
 
 
@@ -126,7 +129,8 @@ def _draw_curve(axes, r, place):
     """The sum over the pairs by key offset, and the mean attention."""
     seen = (OFFSETS <= 0) | (not r["causal"])
     axes.plot(OFFSETS[seen], r["curve_of_heads"][place][seen], color=draw.BLUE)
-    axes.set_ylabel("sum over the pairs")
+    axes.set_ylabel("sum over the pairs", color=draw.BLUE)
     twin = axes.twinx()
     twin.bar(OFFSETS, r["mean_attention"][place], 0.8, color=draw.ORANGE, alpha=0.5)
-    twin.set(ylim=(0, 1), ylabel="mean attention")
+    twin.set_ylim(0, 1)
+    twin.set_ylabel("mean attention", color=draw.ORANGE)

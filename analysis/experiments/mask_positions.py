@@ -458,12 +458,13 @@ LEFT_OUT = Rows("{skipped} {skipped_reasons}", where="skipped", join=", ")
 register(
     mask_positions,
     draw=figures(row(_bars, height=lambda r: 1.4 + 0.32 * len(r["conditions"])), _meanings),
-    look="The maps show one mask and the attention of the first layer, mean over its heads, under "
-    "each meaning of the mask's values: they differ so much that a number about a mask means "
+    look="The maps show one mask and the attention of the first layer, mean over its heads, "
+    "under each meaning of the mask's values: they differ so much that a number about a mask means "
     "nothing without the meaning of its values. A mask stands in for positions where its bar ends "
-    "left of the dashed line (the same positions, no mask) and of the bar of the same distances "
-    "in random order. Under library-now a causal model also sees the token that it is to guess, "
-    "so that its loss is no prediction; library-now-2d changes nothing unless the mask has zeros.",
+    "left of the dashed line (the same positions, no mask) and of the bar of the same distances in "
+    "random order. With Hugging Face's 4-D mask (library-now) a causal model also sees the token "
+    "that it is to guess, so that its loss is no prediction; the 2-D mask (library-now-2d) changes "
+    "nothing unless it has zeros.",
     published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 "
     "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
     "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",

@@ -40,7 +40,7 @@ COUNTS = (
     "{n} of {all} heads with a direction",
     "{n} of {all} heads without a direction",
 )
-BASES = ("mean of random", "published", "smallest rotation", "settled columns")
+BASES = ("mean of\nrandom bases", "published", "smallest\nrotation", "settled\ncolumns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 1000  # of angles among frequencies, and of maps among heads
 SHUFFLES = 200  # of the rows of the position table
@@ -521,13 +521,13 @@ def _draw_one_head(figure, r, i):
 
 
 def _title_of_map(r, i):
-    """Line and band, 'line Δ +2, key -2: 31.0% (5.0%)', in parentheses what chance gives."""
+    """Line and band, 'line Δ +2, key -2: 31.0% (null 5.0%)'."""
     line, line_null, band, band_null = (
         r[name][i] for name in ("line", "line_null", "band", "band_null")
     )
     key = int(r["line_shift"][i])
-    line = f"line Δ {draw.offset(-key)}, key {draw.offset(key)}: {line:.1%} ({line_null:.1%})"
-    return f"{line}\nband: {band:.1%} ({band_null:.1%})"
+    shift = f"line Δ {draw.offset(-key)}, key {draw.offset(key)}"
+    return f"{shift}: {line:.1%} (null {line_null:.1%})\nband: {band:.1%} (null {band_null:.1%})"
 
 
 def _draw_map(axes, r, values):
@@ -588,16 +588,16 @@ def _draw_gauge(axes, r, i):
     place = r["compared"].tolist().index(r["heads"][i])
     gauge = r["compared_gauge_by_frequency"][place]
     peaks = r["peaks"][r["peaks"] <= last]
-    inside = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
-    axes.plot(f, r["compared_read"][place][:last], label="share that queries read", **inside)
-    axes.plot(f, gauge[:last], color=draw.BLUE, linewidth=1, label="gauge")
+    share = r["compared_read"][place][:last]
+    axes.plot(f, share, color=draw.ORANGE, linewidth=1, label="share that queries read")
+    axes.plot(f, gauge[:last], color=draw.BLUE, linewidth=1, label="bases agree")
     axes.plot(peaks, gauge[peaks - 1], "o", color=draw.BLUE, markersize=4, label="at the peaks")
     everywhere, at_peaks = r["gauge_of_drawn"][i], r["gauge_peaks_of_drawn"][i]
     axes.set_title(
-        f"random bases agree (gauge): {everywhere:z.2f} ({r['gauge_random']:z.2f}),\n"
-        f"at the table's peaks {at_peaks:z.2f} ({r['gauge_peaks_random']:z.2f})"
+        f"random bases agree: {everywhere:z.2f} (null {r['gauge_random']:z.2f}),\n"
+        f"at the table's peaks {at_peaks:z.2f} (null {r['gauge_peaks_random']:z.2f})"
     )
-    axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05), ylabel="share")
+    axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05), ylabel="correlation, or share")
 
 
 def _draw_offsets(axes, r, i):
@@ -607,17 +607,17 @@ def _draw_offsets(axes, r, i):
     fit = r["filter_by_offset"][i]
     axes.bar(offsets, share, width=0.8, color=draw.SKY, label="share of the energy")
     dashed = {"color": draw.GREY, "linestyle": "--", "marker": "o", "markersize": 2.5}
-    axes.plot(offsets, expected, label="angles of other frequencies", **dashed)
+    axes.plot(offsets, expected, label="null: angles of other frequencies", **dashed)
     axes.plot(offsets, fit, color=draw.PURPLE, label="matched filter")
     low, high = min(0, fit.min()), max(share.max(), expected.max(), fit.max(), 1e-6)
-    axes.set(ylim=(1.15 * low, 1.1 * high), ylabel="share")
+    axes.set(ylim=(1.15 * low, 1.1 * high), ylabel="share of the energy")
     triangle = {"color": draw.VERMILION, "markersize": 8, "clip_on": False}
-    axes.plot(r["attention_offset"][i], 1.15 * low, "^", label="attention", **triangle)
+    axes.plot(r["attention_offset"][i], 1.15 * low, "^", label="most attention", **triangle)
     verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"
     axes.set_title(
-        f"{verdict} chance: {draw.offset(r['offset'][i])}; filter: "
+        f"energy: {draw.offset(r['offset'][i])}, {verdict} chance; filter: "
         f"{draw.offset(r['filter_offset'][i])};\n"
-        f"attention: {draw.offset(r['attention_offset'][i])}"
+        f"most attention: {draw.offset(r['attention_offset'][i])}"
     )
 
 
@@ -625,18 +625,17 @@ def _draw_settled(axes, r):
     """Gauge of every head compared against the share that it reads, both at the peaks."""
     gauge, share = r["compared_gauge_peaks"], r["compared_read_peaks"]
     kinds = (
-        (r["compared_directed"], draw.BLUE, "with"),
-        (~r["compared_directed"], draw.GREY, "no"),
+        (r["compared_directed"], draw.BLUE, "with a direction"),
+        (~r["compared_directed"], draw.GREY, "without a direction"),
     )
-    for members, color, word in kinds:
-        label = f"{word} direction"
+    for members, color, label in kinds:
         axes.plot(share[members], gauge[members], "o", color=color, label=label)
     line = r["gauge_peaks_random"]
-    axes.axhline(line, color="black", linestyle="--", linewidth=1, label="random weights")
+    axes.axhline(line, color="black", linestyle="--", linewidth=1, label="null: random weights")
     axes.legend(loc="upper left")
     axes.set(xlim=(0, 1.02), ylim=(min(-0.05, gauge.min() - 0.05), 1.05))
     axes.set_xlabel("share of the input that queries read")
-    axes.set_ylabel("gauge")
+    axes.set_ylabel("how far random bases agree\n(correlation of their maps)")
     title = "at the peaks of the position table"
     if "follows" in r:
         title += f":\na head's map is settled as far as it reads ({r['follows']:.2f})"
@@ -656,9 +655,9 @@ def _draw_right(axes, r):
         heights = {"height": 0.32, "color": color, "label": label}
         drawn = axes.barh(places + 0.36 * i - 0.18, r[name], **heights)
         axes.bar_label(drawn, fmt="{:.0%}", padding=2)  # a bar of 0 is said
-    line = {"color": "black", "linestyle": "--", "linewidth": 1, "label": "shuffled"}
+    line = {"color": "black", "linestyle": "--", "linewidth": 1, "label": "null: maps shuffled"}
     axes.plot(2 * [r["right_null"]], (-0.4, len(BASES) - 0.5), **line)
-    axes.legend(loc="upper left", ncols=3, columnspacing=1, handlelength=1.2)
+    axes.legend(loc="upper left", ncols=3, columnspacing=0.8, handlelength=1.2)
 
 
 OFFSETS = [
@@ -754,7 +753,7 @@ OF_MAPS = (
         bars(  # variance of the keys that one rotation of the queries explains
             Bar("fit", None, null="fit_null"),
             ticks="heads",
-            title="keys explained by one rotation\nof queries (dashes: noise)",
+            title="keys explained by one rotation\nof queries (dashes, null: noise)",
             ylabel="variance explained",
             ylim=(0, 1),
         ),
@@ -774,24 +773,23 @@ def pictures(r):
 register(
     rotation,
     look="A wave that is turned by an angle is moved by a number of tokens; the orange lines are "
-    "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow "
-    "that nearer lines would be one). A positive Δ is attention to the left: in parentheses "
-    "is the offset of the key that then fits the query, -Δ. Dark blue along one line means a "
-    "head that looks there; waves moved by more than half a turn show on the other side. A "
-    "head's weights settle only some columns of its basis, and a map needs all of them; so "
-    "the map is the mean over several random choices of the others. The gauge shows for each "
-    "frequency how far these agree: it is the correlation of two such maps, 1 where the "
-    "weights settle the map (in parentheses that of a head with random weights). It rises "
-    "with the share of the input that the head's queries read (dashed); the first figure "
-    "shows this for all heads compared. The bars add up the map by offset; the dashed line is "
-    "with the angles of other frequencies. Each angle counts for the nearest offset there, so "
-    "that a wave of 2.9 tokens moved by 2 is counted as moved by 1 the other way; the matched "
-    "filter (purple) asks instead how well a shift by each offset fits all waves together. It "
-    "is the circular cross-correlation of queries and keys, so it adds no evidence to `lags`. "
-    "The title of a map has the share of its energy along the best line of one shift and "
-    "along the best horizontal band (one angle at all frequencies), beyond an even spread; in "
-    "parentheses is what 99% of maps with each frequency rotated at random stay below. In "
-    "the first figure, at the right: one rotation explains something of pure noise too.",
+    "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow that "
+    "nearer lines would be one). A positive Δ is attention to the left: in parentheses is the "
+    "offset of the key that then fits the query, -Δ. Dark blue along one line means a head that "
+    "looks there; waves moved by more than half a turn show on the other side. A head's weights "
+    "settle only some columns of its basis, and a map needs all of them; so the map is the mean "
+    "over several random choices of the others. The middle panel shows for each frequency how far "
+    "these agree: the correlation of two such maps, 1 where the weights settle the map (null: a "
+    "head with random weights). It rises with the share of the input that the head's queries read "
+    "(orange); the first figure shows this for all heads compared. The bars add up the map by "
+    "offset; the dashed line is with the angles of other frequencies. Each angle counts for the "
+    "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 the "
+    "other way; the matched filter (purple) asks instead how well a shift by each offset fits all "
+    "waves together. It is the circular cross-correlation of queries and keys, so it adds no "
+    "evidence to `lags`. The title of a map has the share of its energy along the best line of one "
+    "shift and along the best horizontal band (one angle at all frequencies), beyond an even "
+    "spread; null: what 99% of maps with each frequency rotated at random stay below. In the first "
+    "figure, at the right: one rotation explains something of pure noise too.",
     published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks "
     "between the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
     "right, peaks on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "

@@ -315,7 +315,7 @@ MEANINGS = {
         _filled,
         np.add,
         says="softmax(s + (1 - m) lowest)",
-        label="as the library had it, 2023",
+        label="seen where m is 1 (Hugging Face, 2023)",
         python="lambda s: s + (1 - m) * np.finfo(m.dtype).min",
     ),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
@@ -325,7 +325,7 @@ MEANINGS = {
         np.add,
         bare=True,
         says="softmax(s + m), all seen",
-        label="as the library has it, 4-D",
+        label="scores + m (Hugging Face, 4-D)",
         python="lambda s: s + m",
     ),
     # the same with a 2-D mask: whatever is not 0 counts as 1
@@ -334,7 +334,7 @@ MEANINGS = {
         _hidden,
         np.add,
         says="softmax(s) where m is not 0",
-        label="as the library has it, 2-D",
+        label="seen where m is not 0 (Hugging Face, 2-D)",
         python="lambda s: np.where(m != 0, s, -np.inf)",
     ),
 }

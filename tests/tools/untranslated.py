@@ -15,9 +15,9 @@ from minitx.analysis.drawing import draw
 from minitx.analysis.machine import language
 from minitx.analysis.maths import masks
 
-METHODS = "MLP LayerNorm RMSNorm RoPE ALiBi Gemma softmax log CCA SVD FFT ID pca umap tsne"
+METHODS = "MLP LayerNorm RMSNorm RoPE ALiBi softmax log CCA SVD FFT ID pca umap tsne"
 MODELS = [*weights.bundled(), *families.FAMILIES, *weights.KNOWN, "clean", "corrupt"]
-NAMES = [*MODELS, *METHODS.split(), *masks.FAMILIES]
+NAMES = ["Hugging Face", *MODELS, *METHODS.split(), *masks.FAMILIES]
 LATIN = re.compile("[A-Za-z]{2}")
 STAYS = re.compile(
     r"\$\\mathdefault\{.*?\}+\$"  # a number as matplotlib writes it
