@@ -5,39 +5,15 @@ checks_atlas.py opens it in one (make test-page). Records are fabricated (tools/
 
 import json
 import re
-from html.parser import HTMLParser
 
 import atlases
 import hostile
 import inert
 import numpy as np
 import pytest
+from elements import Elements
 
 from minitx.analysis.pages import assets, atlas, explore
-
-
-class Scripts(HTMLParser):
-    """The texts of a page's scripts by id, its programs in their order, and its other elements."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.held, self.programs, self.elements, self.inside = {}, [], [], None
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.inside = dict(attrs) if tag == "script" else None
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        self.inside = None
-
-    def handle_data(self, text):
-        if self.inside is None:
-            return
-        if "id" in self.inside:
-            self.held[self.inside["id"]] = text
-        else:
-            self.programs.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +25,7 @@ def fabricated():
 @pytest.fixture(scope="module")
 def scripts(fabricated):
     """The scripts of its page."""
-    return Scripts(atlas.page(fabricated))
+    return Elements(atlas.page(fabricated))
 
 
 def data_of(scripts):
@@ -65,9 +41,9 @@ def codes(scripts, name, head):
 
 
 def test_nothing_outside_the_page_is_named_or_allowed(scripts):
-    policy = [x["content"] for _, x in scripts.elements if "http-equiv" in x]
+    policy = [x["content"] for _, x, _ in scripts.elements if "http-equiv" in x]
     assert policy == ["; ".join(f"{what} {where}" for what, where in explore.POLICY.items())]
-    for tag, attributes in scripts.elements:
+    for tag, attributes, _ in scripts.elements:
         for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
             assert (attributes.get(name) or "data:").startswith("data:"), (tag, attributes)
     libraries, own = scripts.programs[:2], "".join(scripts.programs[2:])
@@ -106,7 +82,7 @@ def test_a_third_axis_of_other_planes_is_packed_with_them(fabricated):
     space = fabricated.sides[0]
     turned = space.xy["pca3"][..., ::-1]
     other = space._replace(xy={"pca": space.xy["pca"], "pca3": turned})
-    page = Scripts(atlas.page(fabricated._replace(sides=[other])))
+    page = Elements(atlas.page(fabricated._replace(sides=[other])))
     own, facts = codes(page, "pca3", 4)
     assert "third" not in data_of(page)["packed"] and own.shape == (3, 108)
     back = facts["low"][4] + own.T * facts["step"][4]
@@ -131,14 +107,14 @@ def test_norms_and_strongest_keys_come_back(fabricated, scripts):
 
 def test_a_query_without_five_keys_says_so():
     short = atlases.atlas(3, 3, 1, 1)
-    rows, _ = codes(Scripts(atlas.page(short)), "strongest", 0)
+    rows, _ = codes(Elements(atlas.page(short)), "strongest", 0)
     assert (rows[3:5] == atlas.BYTE).all() and (rows[:3] < 3).all()
 
 
 def test_keys_of_a_long_sentence_have_two_bytes():
     """Of 300 tokens: a patch of a large picture has as many beside it."""
     long = atlases.atlas(2, 300, 1, 1)
-    rows, facts = codes(Scripts(atlas.page(long)), "strongest", 0)
+    rows, facts = codes(Elements(atlas.page(long)), "strongest", 0)
     assert rows.shape == (15, 600) and facts["most"] == 5
     index = rows[:5].astype(int) | rows[10:].astype(int) << 8
     starts = long.sides[0].queries.sentence * 300
@@ -148,7 +124,7 @@ def test_keys_of_a_long_sentence_have_two_bytes():
 
 def test_pictures_stand_in_the_page_pixel_by_pixel():
     of_pictures = atlases.of_pictures()
-    page = Scripts(atlas.page(of_pictures))
+    page = Elements(atlas.page(of_pictures))
     own = of_pictures.sides[0].pictures
     facts = {"rows": 3, "columns": 4, "height": 6, "width": 8, "n": 5}
     assert data_of(page)["pictures"] == facts
@@ -181,13 +157,13 @@ def test_tables_say_what_the_points_are(fabricated, scripts):
         assert table[name] == getattr(points, name).tolist()
     np.testing.assert_allclose(table["frequency"], points.frequency, rtol=1e-5)
     assert data_of(scripts)["keys"] is None  # the same: they stand there once
-    cross = json.loads(Scripts(atlas.page(atlases.with_three_spaces())).held["data"])
+    cross = json.loads(Elements(atlas.page(atlases.with_three_spaces())).held["data"])
     assert [space["keys"] is None for space in cross["runs"][0]["spaces"]] == [True, True, False]
 
 
 def test_two_atlases_stand_side_by_side():
     first, second = atlases.atlas(2, 4, 1, 2), atlases.atlas(3, 3, 2, 1, name="second")
-    page = Scripts(atlas.page(first._replace(beside=second)))
+    page = Elements(atlas.page(first._replace(beside=second)))
     runs = json.loads(page.held["data"])["runs"]
     assert [run["name"] for run in runs] == ["fabricated", "second"]
     assert {"0.0.pca.1", "1.0.pca.1"} < page.held.keys()
@@ -198,7 +174,7 @@ def test_hostile_texts_cannot_act():
     page = atlas.page(atlases.hostile_atlas(f"{hostile.MARKUP} {hostile.CONTROL}"))
     assert inert.html(page.encode()) == []
     assert "hit()" in page  # they are not left out
-    shown = json.dumps(json.loads(Scripts(page).held["data"]), ensure_ascii=False)
+    shown = json.dumps(json.loads(Elements(page).held["data"]), ensure_ascii=False)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", shown)  # nothing turns the direction
 
 
@@ -206,7 +182,7 @@ def test_numbers_that_are_none_are_said_as_such():
     """A share of no keys at all is not a number, which JSON does not have."""
     fabricated = atlases.atlas(2, 4, 1, 2)
     lie = fabricated.sides[0].lie._replace(near_plane=np.array([[np.nan, 0.5]]), misleads=None)
-    page = Scripts(atlas.page(fabricated._replace(sides=[fabricated.sides[0]._replace(lie=lie)])))
+    page = Elements(atlas.page(fabricated._replace(sides=[fabricated.sides[0]._replace(lie=lie)])))
     assert data_of(page)["lie"]["near_plane"] == [None, 0.5]
     assert data_of(page)["lie"]["misleads"] is None
 
@@ -214,7 +190,7 @@ def test_numbers_that_are_none_are_said_as_such():
 def test_a_page_of_full_size_stays_within_its_limit():
     """25 MB for 200 sentences of 40 tokens and 12 × 12 heads: from one layer of them."""
     fabricated = atlases.atlas(200, 40, 1, 4)
-    page = Scripts(atlas.page(fabricated))
+    page = Elements(atlas.page(fabricated))
     arrays = sum(len(text) for name, text in page.held.items() if name != "data")
     rest = len(atlas.page(fabricated)) - arrays
     assert rest + arrays / 4 * 144 < 25e6

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 import strings
 from analysis_models import gpt2
+from elements import Elements
 
 import minitx
 from minitx import analysis, weights
@@ -43,30 +43,6 @@ def seen(request):
     tokens = explore.readable(model, SENTENCE)
     data = explore.data(model, request.param, SENTENCE, tokens)
     return SimpleNamespace(model=model, tokens=tokens, data=data, page=explore.page(data))
-
-
-class Elements(HTMLParser):
-    """(tag, attributes, text inside) of every element, as a browser would find them."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.elements = []
-        self._inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append([tag, dict(attributes), ""])
-        self._inside = True
-
-    def handle_endtag(self, tag):
-        self._inside = False
-
-    def handle_data(self, text):
-        if self._inside:
-            self.elements[-1][2] += text
-
-    def all(self, tag):
-        return [element for element in self.elements if element[0] == tag]
 
 
 def page_data(page):

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from elements import Elements
 
 import minitx
 from minitx.analysis import __main__ as cli
@@ -30,18 +30,6 @@ def page(model):
     return minitx.explore(model, SENTENCE)
 
 
-class Frames(HTMLParser):
-    """Every element of a piece of HTML: [(tag, attributes)]."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.elements = []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-
-
 @pytest.mark.parametrize("words", [False, True])
 def test_it_is_the_commands_page_to_the_byte(model, tmp_path, words):
     flags = ["--words"] if words else []
@@ -56,7 +44,7 @@ def test_it_is_the_commands_page_to_the_byte(model, tmp_path, words):
 
 
 def test_a_notebook_gets_one_frame_that_is_shut_off(page):
-    [(tag, attributes)] = Frames(page._repr_html_()).elements
+    [(tag, attributes, _)] = Elements(page._repr_html_()).elements
     assert tag == "iframe"
     assert attributes["srcdoc"] == page.html
     # without allow-same-origin the page reads nothing of the notebook, its cookies or its server
@@ -85,7 +73,7 @@ def test_where_no_page_can_be_shown_every_head_is(name, text):
 @pytest.mark.parametrize("words", [False, True])
 def test_a_text_cannot_leave_the_frame(model, words):
     shown = minitx.explore(model, HOSTILE, words=words)
-    [(tag, attributes)] = Frames(shown._repr_html_()).elements
+    [(tag, attributes, _)] = Elements(shown._repr_html_()).elements
     assert (tag, attributes["srcdoc"]) == ("iframe", shown.html)
     assert not re.search("<script|<b>", shown._repr_html_())
     assert shown._repr_html_().count("</iframe>") == 1
