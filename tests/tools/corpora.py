@@ -1,28 +1,21 @@
 """How fast a large corpus is read, and what memory that takes: the long form of test_corpora.py.
 
     python tests/tools/corpora.py --gigabytes 2         # made by repetition, in each packing
-    python tests/tools/corpora.py --documents 100 100000     # memory of a client against documents
 
-Each step runs in a process of its own, whose peak memory is that of the operating system. No model
-runs but for its tokenizer: forward passes of 2 GB would take days.
+Each step runs in a process of its own, whose peak memory is that of the operating system (Linux).
+No model runs but for its tokenizer: forward passes of 2 GB would take days.
 """
 
 import argparse
 import gzip
 import json
-import resource
-import subprocess
-import sys
+import multiprocessing
+import re
 import tempfile
 import time
-from collections import deque
 from pathlib import Path
 
-import numpy as np
-
 import minitx
-from minitx import weights
-from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus, formats
 
 PACKINGS = ".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"
@@ -78,93 +71,52 @@ def write_parquet(path, size):
 # --- steps, each in a process of its own
 
 
-def step_start(path):
-    """What Python and its packages take by themselves."""
-    return 0
+def tokens(path):
+    """Tokens of the first documents."""
+    return sum(map(len, corpus.texts(minitx.load("tiny-gpt2"), path, TOKENIZED)))
 
 
-def step_count(path):
-    """The number of documents."""
-    return formats.count(path)
-
-
-def step_all(path):
-    """Every document, taken apart."""
-    counted = deque(enumerate(formats.records(path), 1), 1)
-    return counted[0][0]
-
-
-def step_sample(path):
-    """A sample."""
-    return len([*formats.records(formats.of(path, n=DRAWN))])
-
-
-def step_tokens(path):
-    """Tokens of the first documents, once from the text and once more."""
-    model = minitx.load(weights.find("tiny-gpt2"))
-    documents = corpus.texts(model, path, TOKENIZED)
-    return sum(len(document) for document in documents)
-
-
-def step_client(n):
-    """A run over n short documents, with a measure that takes no time."""
-    documents = [np.arange(16)] * int(n)
-    stream.Run().gather(lambda i, document: {"sum": document.sum()}, documents, "documents")
-    return len(documents)
-
-
-STEPS = {
-    name.removeprefix("step_"): step for name, step in globals().items() if name.startswith("step_")
+STEPS = {  # of a path -> how many there are
+    "start": lambda path: 0,  # what Python and its packages take by themselves
+    "count": formats.count,
+    "sample": lambda path: sum(1 for _ in formats.records(formats.of(path, n=DRAWN))),
+    "all": lambda path: sum(1 for _ in formats.records(path)),  # every document, taken apart
+    "tokens": tokens,
 }
 
 
-def one_step(name, of):
-    """Run one step here and print what it took, as JSON."""
+def took(name, path):
+    """What a step gives, its seconds, those of a core, and the peak of this process in MB."""
     begin = time.perf_counter(), time.process_time()
-    n = STEPS[name](of)
+    n = STEPS[name](path)
     seconds = time.perf_counter() - begin[0], time.process_time() - begin[1]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"n": n, "seconds": seconds[0], "of_a_core": seconds[1], "peak": peak}))
+    # getrusage would count what the process had from which this one was started
+    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]
+    return n, *seconds, int(peak) / 1024
 
 
-def measured(name, of):
-    """What a step took in a process of its own."""
-    command = [sys.executable, __file__, "--step", name, str(of)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def of_packing(path, gigabytes):
+    """The lines of one packing; the corpus is removed behind."""
+    write(path, gigabytes * 1e9)
+    print(f"{path.suffix:9} {path.stat().st_size / 1e6:.0f} MB on disk", flush=True)
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for name in STEPS:
+            n, seconds, of_a_core, peak = pool.apply(took, (name, path))
+            rate = gigabytes * 1e3 / of_a_core if name in ("count", "all", "sample") else 0
+            mb = f", {rate:.0f} MB of text per second of a core" if rate else ""
+            times = f"{seconds:.1f} s ({of_a_core:.1f} of a core)"
+            print(f"  {name:7} {n:>9} {times}{mb}, peak {peak:.0f} MB", flush=True)
+    path.unlink()
 
 
 def main():
     """Make corpora, run each step, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gigabytes", type=float, default=0)
-    parser.add_argument("--documents", type=int, nargs="*", default=[])
-    parser.add_argument("--packings", nargs="*", default=PACKINGS)
-    parser.add_argument("--steps", nargs="*", default=["start", "count", "sample", "all", "tokens"])
-    parser.add_argument("--step", nargs=2)
-    given = parser.parse_args()
-    if given.step:
-        one_step(*given.step)
-        return
-    for n in given.documents:
-        print(f"client {n:>9} documents: peak {measured('client', n)['peak']:.0f} MB", flush=True)
-    if given.gigabytes:
-        with tempfile.TemporaryDirectory(prefix="minitx-corpora-") as folder:
-            for ending in given.packings:
-                of_packing(Path(folder) / f"corpus{ending}", given.gigabytes, given.steps)
-
-
-def of_packing(path, gigabytes, steps):
-    """The lines of one packing; the corpus is removed behind."""
-    write(path, gigabytes * 1e9)
-    print(f"{path.suffix:9} {path.stat().st_size / 1e6:.0f} MB on disk", flush=True)
-    for name in steps:
-        took = measured(name, path)
-        rate = gigabytes * 1e3 / took["of_a_core"] if name in ("count", "all", "sample") else 0
-        mb = f", {rate:.0f} MB of text per second of a core" if rate else ""
-        seconds = f"{took['seconds']:.1f} s ({took['of_a_core']:.1f} of a core)"
-        print(f"  {name:7} {took['n']:>9} {seconds}{mb}, peak {took['peak']:.0f} MB", flush=True)
-    path.unlink()
+    parser.add_argument("--gigabytes", type=float, required=True)
+    gigabytes = parser.parse_args().gigabytes
+    with tempfile.TemporaryDirectory(prefix="minitx-corpora-") as folder:
+        for ending in PACKINGS:
+            of_packing(Path(folder) / f"corpus{ending}", gigabytes)
 
 
 if __name__ == "__main__":
