@@ -97,8 +97,7 @@ def test_the_newest_text_wins(page):
     part(page, "text").fill("")
     part(page, "text").press_sequentially("A dog ran after 17 cats.", delay=15)
     answered(page, "Model unchanged")
-    expect(explored.tokens(page).last).to_have_text("</s>")
-    assert "".join(labels(page)).replace("␣", " ") == "<s>A dog ran after 17 cats.</s>"
+    expect(page.locator("#tokens")).to_have_text("<s>A␣dog␣ran␣after␣17␣cats.</s>")
 
 
 def test_a_hostile_text_does_nothing(page):

@@ -181,6 +181,7 @@ def test_keys_of_the_larger_matrix_are_words(live):
     assert page.locator("#matrix").get_by_text("scroll").count() == 0
 
 
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which can be told to print
 @pytest.mark.parametrize("text", [TEXT, LONG])
 def test_a_printed_page_cuts_no_picture_and_keeps_titles_with_them(live, text):
     page = live(f"text={quote(text)}&head=L1H2")
