@@ -13,6 +13,7 @@ import pytest
 import tiny
 
 import minitx
+from minitx.points import name_of
 
 ALL = [*tiny.PAIRS, "bart-scaled", "marian-odd", "t5-relu", "t5-gated-tied"]
 CLOSE = dict(rtol=0, atol=1e-12)
@@ -22,11 +23,6 @@ SIDES = [*product(["left", "right"], repeat=2)]  # of the target's and of the so
 @pytest.fixture(params=ALL)
 def model(request):
     return tiny.load(request.param)
-
-
-def name_of(key):
-    """A point's name: a key is the name, or (name, layer)."""
-    return key if isinstance(key, str) else key[0]
 
 
 def place(key, own, of_source):

@@ -9,6 +9,7 @@ import tiny
 
 import minitx
 from minitx.model import identity
+from minitx.points import name_of
 
 VARIANTS = [*tiny.PAIRS, "bart-scaled", "bart-bare", "t5-gated-tied", "t5-relu"]
 CLOSE = dict(rtol=0, atol=1e-12)
@@ -18,11 +19,6 @@ CROSS = "q k v scores pattern z out".split()
 @pytest.fixture(params=VARIANTS)
 def model(request):
     return tiny.load(request.param)
-
-
-def name_of(key):
-    """A point's name: a key is the name, or (name, layer)."""
-    return key if isinstance(key, str) else key[0]
 
 
 # --- what is recorded

@@ -12,6 +12,7 @@ import tiny
 
 import minitx
 from minitx.heads import axes_of_logits
+from minitx.points import name_of
 
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
 VARIANTS += ["bert-question", "gpt2-token", "electra-choice", "mpnet-masked"]
@@ -48,11 +49,6 @@ def same_bits(trace, other):
     if trace.keys() != other.keys():
         return False
     return all(np.array_equal(x, other[key]) for key, x in trace.items())
-
-
-def name_of(key):
-    """A point's name: a key is the name, or (name, layer)."""
-    return key if isinstance(key, str) else key[0]
 
 
 def last_hidden(model):

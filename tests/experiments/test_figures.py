@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.patches import Circle
 from matplotlib.text import Annotation, Text
+from outcomes import run
 
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
@@ -28,11 +29,6 @@ def deep():
 @pytest.fixture(scope="module")
 def bert():
     return minitx.load("tiny-bert")
-
-
-def run(name, model, **options):
-    result = registry.get(name).run(model, **options)
-    return {key: np.asarray(value) for key, value in result.items()}
 
 
 def drawn(name, r):

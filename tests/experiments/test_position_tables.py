@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tiny
 
-import minitx
-from minitx import analysis, weights
+from minitx import analysis
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import models, positions
 from minitx.analysis.maths import nulls, spectra
@@ -36,11 +35,6 @@ TABLES = {  # table, whether it has a peak
     "noise": (draw(), False),
     "a ramp": (np.linspace(-1, 1, T)[:, None] * draw()[:1], False),
 }
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
 
 
 class Texts(list):

@@ -231,11 +231,6 @@ def test_a_function_of_position_is_all_position_and_noise_is_none():
 
 
 @pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
-
-
-@pytest.fixture(scope="module")
 def planted(bundled):
     """tiny-roberta whose table is two waves of F cycles, which the keys of L0H0 have LAG away."""
     D = bundled.config.d_model

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from analysis_models import gpt2
 from distance import max_error
+from outcomes import run
 from safetensors.numpy import load_file, save_file
 from tiny import with_weights
 
@@ -30,11 +31,6 @@ QUICK = {
     "lags": {"documents": 2},
     "models": {"others": "tiny-bert", "shuffles": 20},
 }
-
-
-def run(name, model, **options):
-    result = registry.get(name).run(model, **options)
-    return {key: np.asarray(value) for key, value in result.items()}
 
 
 def planted(model, order=None, angles=None, layers=1):
@@ -79,11 +75,6 @@ def turn(angles):
     cos = np.diag(np.cos(angles))
     sin = np.diag(np.sin(angles))
     return np.block([[cos, -sin], [sin, cos]])
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
 
 
 @pytest.fixture(scope="module")
@@ -215,9 +206,9 @@ def test_the_figure_says_above_chance_where_the_sentence_does(of_bundle):
     r = of_bundle | {"excess": of_bundle["excess_null"] + np.eye(1, len(of_bundle["heads"]))[0]}
     with draw.style():
         _, figure = draw.svg(experiment.draw(r)).split("</metadata>")
-    assert figure.count("above chance: ") == experiment.says(r).count("; more than chance") == 1
+    assert figure.count(", above chance; ") == experiment.says(r).count("; more than chance") == 1
     n = len(r["heads"]) - 1
-    assert figure.count("within chance: ") == experiment.says(r).count("no more than chance") == n
+    assert figure.count(", within chance; ") == experiment.says(r).count("no more than chance") == n
 
 
 def test_with_the_positions_in_random_order_no_offset_stands_out(bundled):
