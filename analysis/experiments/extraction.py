@@ -17,9 +17,9 @@ from ..running.stream import UNSAVED
 from ..texts import corpus
 
 CURVES = {  # name -> what it is, colour
-    "x": ("X, what the layer reads", "black"),
-    "q": ("Q", draw.BLUE),
-    "k": ("K", draw.ORANGE),
+    "x": ("X, input", "black"),
+    "q": ("Q, queries", draw.BLUE),
+    "k": ("K, keys", draw.ORANGE),
     "random": ("X in random directions", draw.GREY),
     "x_text": ("X without positions", draw.GREEN),
     "q_text": ("Q without positions", draw.SKY),
@@ -240,15 +240,18 @@ def _draw_spectra(axes, r, name):
     words = r[name + "_text"][0, 1:]
     _draw_layers(axes, f, r[name][:, 1:])
     text = "null: layer 0,\nno positions"
-    axes.plot(f, words, ":", color=draw.VERMILION, linewidth=1, label=text)
+    axes.plot(f, words, "--", color=draw.GREY, linewidth=1.2, label=text)
     table = r["position"][1:]
     scaled = table * top / 3 / max(table.max(), 1e-300)
     text = "position table\n(scaled)"
     axes.fill_between(f, scaled, color=draw.GREY, alpha=0.3, linewidth=0, label=text)
-    for peak in r["followed"]:
-        axes.axvline(peak, color="black", linestyle="--", linewidth=0.6)
+    text = "the table's\nhighest peaks"
+    for i, peak in enumerate(r["followed"]):
+        style = {"linestyle": ":", "linewidth": 0.8, "label": "_" if i else text}
+        axes.axvline(peak, color="black", **style)
     axes.set(xlim=(0, T / 2), ylim=(0, top), xlabel=f"frequency (cycles in {T} tokens)")
-    title = f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0"
+    times = f"{r['contrast_' + name]:.2f} × the median at {r['peak']}"
+    title = f"{CURVES[name][0]}, layer 0: {times}"
     axes.set_title(title + _mark_cut(axes, f, np.vstack([_shown(r[name][:, 1:]), words]), top))
     draw.period_axis(axes, T)
     if name == "x":
@@ -294,8 +297,9 @@ def _draw_maps(figure, r, suffix=""):
         axes.set_xlabel(f"frequency (cycles in {T} tokens)")
         first, last = r[f"correlation_{name}"][[0, -1]]
         title = f"{name.upper()}, all layers: correlation with the table\n{first:.2f} in the first"
-        axes.set_title(CURVES[name][0] if suffix else f"{title}, {last:.2f} in the last")
-    grid[0].set_ylabel("null: layer,\nno positions" if suffix else "layer")
+        null = f"null, no positions: {CURVES[name][0]}"
+        axes.set_title(null if suffix else f"{title}, {last:.2f} in the last")
+    grid[0].set_ylabel("layer")
     bar = figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
     draw.plain_log(bar.ax.yaxis)
 
@@ -331,9 +335,9 @@ def _draw_contrasts(axes, r, fast):
             low, high = np.quantile(r["contrasts"][:, i, :, peak], (0.25, 0.75), axis=0)
             axes.fill_between(beside, low, high, color=color, alpha=0.12, linewidth=0)
             axes.plot(beside, r["by_peak"][peak, i], line, color=color, markersize=5)
-        axes.plot(beside, r["by_peak_null"][i], ":", color=color, linewidth=1)
+        axes.plot(beside, r["by_peak_null"][i], ":", color=draw.GREY, linewidth=1.5)
     for peak in peaks:
-        axes.plot(0, r["followed_q_null"][peak], "_", color=draw.VERMILION, markersize=16)
+        axes.plot(0, r["followed_q_null"][peak], **GREY, **DASH)
 
 
 def _samples():
@@ -346,22 +350,18 @@ def _samples():
 
 
 GREY = {"color": draw.GREY}
+DASH = {"linestyle": "", "marker": "_", "markersize": 16, "markeredgewidth": 2}
 SAMPLES = {
     "the highest peak; shade:\nquartiles of the documents": GREY | {"marker": "o"},
     "the second": GREY | {"linestyle": "--", "marker": "^"},
     "null: text alone, 99%\nof frequencies are lower": GREY | {"linestyle": ":"},
-    "null: random directions\nin layer 0, 99% lower": {
-        "color": draw.VERMILION,
-        "linestyle": "",
-        "marker": "_",
-        "markersize": 12,
-    },
+    "null: random directions\nin layer 0, 99% lower": GREY | DASH,
 }
 
 register(
     extraction,
     look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. The "
-    "grey area is the shape of the position table's own spectrum, the dashed lines its "
+    "grey area is the shape of the position table's own spectrum, the dotted lines its "
     f"highest peaks, up to two with a period of {spectra.SLOW} tokens or less and up to two "
     f"slower ones of more than {spectra.DRIFT} cycles. The words of a text are noise that "
     "hides these peaks in X; where the peaks stand out in Q and K, the heads' directions pick "

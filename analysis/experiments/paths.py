@@ -116,8 +116,8 @@ def of_path(name, heading):
     """Maps of all heads by one path: restored, by chance, and lost."""
     return maps(
         Map(f"restored_by_{name}", "restored", BY_HEAD),
-        Map(f"restored_by_{name}_null", "by chance", BY_HEAD),
-        Map(f"lost_by_{name}", "lost", BY_HEAD),
+        Map(f"restored_by_{name}_null", "null: unrelated pairs", BY_HEAD),
+        Map(f"lost_by_{name}", "lost by the reverse patch", BY_HEAD),
         heading=heading,
     )
 
@@ -134,7 +134,7 @@ register(
     paths,
     look="In the first figure red heads write the answer into the logits themselves, blue ones "
     "against it. In the second red heads change what those heads read, and so what they "
-    "write. By chance: what heads of an unrelated pair do. Lost is the reverse patch, from "
+    "write. The null: what heads of an unrelated pair do. Lost is the reverse patch, from "
     "the corrupt into the clean run, as the published work measures it; blue there works "
     "against the answer.",
     published="In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "

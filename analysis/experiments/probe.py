@@ -278,6 +278,8 @@ def _draw_r2(axes, r, layers, shown):
     for line, name, r2, ends in zip(lines, *curves):
         is_other = name in masked(r) and name != r["best_mask"]
         called = "off, other masks" if is_other else draw.spelled(name)
+        if name == r["best_mask"]:
+            called = called.replace("off, ", "off, best mask: ")
         is_first = called not in [other.get_label() for other in lines]
         called = called if is_other or abs(r2).max() > NONE else f"{called}: on the line at 0"
         line.set_label(called if is_first else "_")
