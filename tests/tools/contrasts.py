@@ -1,11 +1,4 @@
-"""Contrast of colours (WCAG 2), on paper and in a dark page.
-
-`python tests/tools/contrasts.py report` lists every colour of a line in every figure of a report's
-results, the palest first.
-"""
-
-import sys
-from pathlib import Path
+"""Contrast of colours (WCAG 2), on paper and in a dark page."""
 
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
@@ -41,23 +34,3 @@ def colors_of_lines(figure):
     """Colours of all lines that a figure shows: {(colour, alpha)}."""
     lines = [line for axes in figure.axes if axes.get_visible() for line in axes.lines]
     return {(line.get_color(), line.get_alpha()) for line in lines if line.get_visible()}
-
-
-def table(folder):
-    """Rows of all figures of the results in a folder: contrasts, experiment, figure, colour."""
-    from minitx.analysis import EXPERIMENTS
-    from minitx.analysis.drawing import draw
-
-    for path in sorted(Path(folder).glob("*.npz")):
-        with np.load(path) as arrays, draw.style():
-            figures = EXPERIMENTS[path.stem].figures(dict(arrays))
-        for n, figure in enumerate(figures, 1):
-            for color, alpha in colors_of_lines(figure):
-                shown = to_hex(color) if alpha is None else f"{to_hex(color)} x {alpha}"
-                yield *from_grounds(color, alpha), path.stem, n, shown
-
-
-if __name__ == "__main__":
-    print("| experiment | figure | colour | on paper | in a dark page |\n|---|---|---|---|---|")
-    for light, dark, name, n, color in sorted(table(sys.argv[1]), key=lambda row: min(row[:2])):
-        print(f"| {name} | {n} | {color} | {light:.2f} | {dark:.2f} |")

@@ -1,27 +1,18 @@
 """States in which users' folders are, made from a golden folder, and what minitx says of each.
 
-    python tests/tools/folder_states.py
-
-prints the table: state, and the sentence, or that the model loads as the plain one. A state is a
-change of a folder in place; tests/weights/test_folder_states.py tries all of them.
+A state is a change of a folder in place; tests/weights/test_folder_states.py tries all of them.
 """
 
 import json
 import os
 import re
 import shutil
-import sys
-import tempfile
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tiny
 from safetensors.numpy import load_file
-
-import minitx
 
 W, INDEX = "model.safetensors", "model.safetensors.index.json"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%b\nsize 548105171\n" % (
@@ -394,34 +385,7 @@ LOAD += [State("DDP, shards", after(prefixed("module."), sharded), base=base) fo
 STATES = SAY + LOAD
 
 
-# --- trying them
-
-
 def built(state, folder):
     """The path that a user would give of a folder in a state."""
     tiny.make(folder, state.base)
     return state.change(folder) or folder
-
-
-def sentence(state, folder):
-    """What minitx says of it; "" where it loads."""
-    path = built(state, folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            minitx.load(path)
-        except (ValueError, FileNotFoundError) as error:
-            return str(error)
-    return ""
-
-
-def main():
-    """Print the table."""
-    for state in STATES:
-        with tempfile.TemporaryDirectory() as parent:
-            said = sentence(state, Path(parent) / "model").replace(parent, "…")
-        print(f"{state.name:42} {said or 'loads as the plain one'}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
