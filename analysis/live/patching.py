@@ -50,6 +50,7 @@ class Asked(NamedTuple):
     texts: list  # [2] ids [T], of an encoder-decoder its sources
     guesses: tuple  # the id that each text makes likelier
     first: int | None = None  # the likeliest of both texts, if they have the same
+    probabilities: tuple | None = None  # of its guess in each text, of a single stack
     place: int | None = None  # where they are guessed; None: the last place, or of a whole text
     prefix: list | None = None  # what the decoder of an encoder-decoder has read
     types: np.ndarray | None = None  # [T] token types of pairs; None: those of a single text
@@ -81,6 +82,7 @@ def between(runs, request, other, check=lambda: None):
     reader = model.encoder or model
     labels = [_pieces(reader, ids) for ids in asked.texts]
     shown = {"guesses": _named(model, asked.guesses), "labels": labels, "parts": parts}
+    shown["probabilities"] = asked.probabilities
     shown["same"] = None if asked.first is None else _named(model, [asked.first])[0]
     shown["code"] = "\n".join(_code(model, requests, asked)) + "\n"
     return shown | {"prefix": asked.prefix and _pieces(model, asked.prefix)}
@@ -147,12 +149,13 @@ def _asked(model, first, second):
     p = [_probabilities(model, ids, place, types) for ids in texts]
     best = [int(x.argmax()) for x in p]
     if best[0] != best[1]:
-        return Asked(texts, tuple(best), None, place, types=types)
+        most = tuple(float(x.max()) for x in p)
+        return Asked(texts, tuple(best), None, most, place, types=types)
     guesses = _telling(p[0], p[1]), _telling(p[1], p[0])
     if None in guesses:
         (piece,) = _named(model, best[:1])
         raise ValueError(f"both texts have the same prediction {piece!r}, and no other differs")
-    return Asked(texts, guesses, best[0], place, types=types)
+    return Asked(texts, guesses, best[0], None, place, types=types)
 
 
 def _check_texts(texts):
@@ -161,8 +164,8 @@ def _check_texts(texts):
         raise ValueError("both texts are the same: exchange a word in the second")
     if n != other:
         raise ValueError(
-            f"the first text has {n} tokens, the second {other}; patching puts each token in the "
-            "place of its twin: wanted texts of as many tokens"
+            f"the first text has {n} tokens, the second {other}; they are exchanged one by one: "
+            "write a second text of as many tokens"
         )
 
 

@@ -44,6 +44,7 @@ SHORT = 300  # letters of a text that a page's program says
 PLACES = re.compile(r"\{\d\}|#")
 KEY = re.compile(r"\b(\w+):")  # of an object: it may be shown
 NAMED = 40  # letters of a text that name a run
+RUNS = {"as is", "changed", "by chance"}  # names of runs of a live page, which it translates
 
 
 def write(model, name, text, path, words=False, target=None, beside=(), attribution=False):
@@ -561,7 +562,7 @@ def page(
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
     content |= {"says": says, "patched": patched}
     rules = (POLICY | (policy or {})).items()
-    programs = tokens.script(), *assets.scripts(*PROGRAM, *program)
+    programs = tokens.script(), *assets.scripts(*own_program(live or patched), *program)
     scripts = [f"<script>{text}</script>" for text in programs]
     parts = {name: assets.text(file) for name, file in ASSETS.items()}
     text = runs[0]["text"]
@@ -578,6 +579,11 @@ def page(
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
 
 
+def own_program(has_patches=False):
+    """The files of a page's program; those that draw patches only where there can be some."""
+    return [file for file in PROGRAM if has_patches or file != "patched.js"]
+
+
 def translations(program):
     """{text: translation} of what a program says; {} in English.
 
@@ -586,6 +592,7 @@ def translations(program):
     catalogue = language.catalogue(language.current())
     texts = [text for text in catalogue.known if len(text) < SHORT]
     keys = {*KEY.findall(program)}
+    keys |= RUNS
     said = [x for x in texts if x in keys or _is_said(x, program) or PLACES.search(x)]
     return {text: catalogue.translation(text) for text in said}
 

@@ -267,7 +267,7 @@ def test_a_saved_page_says_what_a_patch_has_shown(live):
 
 def test_texts_that_do_not_align_are_refused_with_their_lengths(live):
     tokens = [len(live.models["tiny-gpt2"].tokenizer.encode(text)) for text in (TEXT, TEXT + " is")]
-    wanted = f"the first text has {tokens[0]} tokens, the second {tokens[1]}; patching puts each"
+    wanted = f"the first text has {tokens[0]} tokens, the second {tokens[1]}; they are exchanged"
     assert wanted in refused(live, "patch", other=TEXT + " is")
 
 

@@ -608,7 +608,7 @@ def test_another_model_gets_a_text_of_its_own_kind(live):
     page = live(1280, 800)
     text, kind = page.locator("#live-text"), page.locator("#live-kind")
     text.fill("The dog ran.")
-    expect(page.locator("#live-status")).to_contain_text("Model unchanged. 8 tokens,")
+    expect(page.locator("#live-status")).to_contain_text("Model unchanged · 8 tokens ·")
     page.locator("#live-model").select_option("tiny-bart")
     expect(text).to_have_value("The dog ran.")  # what somebody wrote stays
     expect(kind).to_contain_text("This model was trained on dates alone, such as")

@@ -69,7 +69,7 @@ def test_nothing_outside_the_page_is_named_or_allowed(seen):
             own = "data:", "?"  # "?projector" is this page, whatever its name
             assert attributes.get(name, "data:").startswith(own), (tag, attributes)
     program = "".join(text for _, _, text in html.all("script")[3:])
-    assert all(script in program for script in assets.scripts(*explore.PROGRAM))
+    assert all(script in program for script in assets.scripts(*explore.own_program()))
     network = r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage"
     assert not re.search(network, program)
     assert not re.search(r"@import|url\(", html.all("style")[0][2])

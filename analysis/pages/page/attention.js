@@ -193,7 +193,7 @@ function looksAt(head) {
     mean = percent(profileOf(head)[peak + reach]),
     even = percent(data.uniform[peak + reach]);
   if (!aboveChance(head))
-    return say`has no offset that clearly gets more than chance: offset ${signed(peak)} gets most, on average over the ${data.unit}s ${mean} of its attention (chance ${even})`;
+    return say`has no offset that clearly gets more than chance: offset ${signed(peak)} gets most, on average over the ${data.unit}s ${mean} of its attention (chance ${even}), which so few tokens may give by chance`;
   const [, kind] = kindsOf(head).find(([kind]) => isSaid(head, kind)) ?? [];
   return (
     say`looks most at ${tokenAt(peak)}: on average over the ${data.unit}s ${mean} of its attention here (chance ${even})` +

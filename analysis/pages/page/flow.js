@@ -74,7 +74,8 @@ function ofLargest(parts) {
     Math.abs(largest.x) / (d3.sum(own, d => Math.abs(d.x)) || 1),
     w.most_null[row * w.guesses + NTH.indexOf(state.guess)],
   ];
-  return say`The largest part, ${flowName(largest)}, is ${percent(is)} of the size of all that heads and MLPs write (99 of 100 drawn tokens: up to ${percent(chance)}); one part writes most, as “minitx attribute” says it, from half on.`;
+  const size = say`${flowName(largest)} is ${percent(is)} of the size of all that heads and MLPs write (drawn tokens: up to ${percent(chance)}).`;
+  return `${is < 0.5 ? say("No part alone makes the guess:") : say("One part writes most:")} ${size}`;
 }
 
 // a head or an MLP

@@ -25,8 +25,11 @@ function heads(width) {
   const middle = {x: d => d.x + inner / 2, y: d => d.y + inner / 2},
     height = top + down * row + 4;
   const whole = Math.max(left + 4 + edge * across, Math.min(width, 300));
-  const numbers = (count, at) =>
-    isGrid() ? Plot.text(d3.range(count), {...at, text: n => `${n}`}) : null;
+  // which are layers is said beside them, or, where that has no room, by their letter
+  const numbers = (count, at, letter) =>
+    isGrid()
+      ? Plot.text(d3.range(count), {...at, text: n => `${whole < 290 ? letter : ""}${n}`})
+      : null;
   const drawn = plot({
     ...pixels(whole, height),
     marks: [
@@ -75,8 +78,8 @@ function heads(width) {
           strokeWidth: 5,
         },
       ),
-      numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
-      numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
+      numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}, "H"),
+      numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}, "L"),
       Plot.text(
         whole < 290
           ? []

@@ -48,10 +48,12 @@ function space(width) {
     height = Math.min(width * 0.8, 620);
   const inner = {width: width - 54, height: height - 86},
     {x, y} = frame(points, inner.width, inner.height, 22);
-  const axis = n =>
-    say`${[say("first"), say("second")][n]} principal component (${(
-      100 * share[(state.head * 2 + stage()) * 2 + n]
-    ).toFixed(0)}% of the variance)`;
+  const axis = n => {
+    const part = (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0);
+    return inner.width < 260
+      ? say`component ${n + 1} (${part}% of the variance)`
+      : say`${[say("first"), say("second")][n]} principal component (${part}% of the variance)`;
+  };
   const where = {x: "x", y: "y"},
     text = p => `${p.n}`;
   const across = d3.scaleLinear(x, [0, inner.width]),

@@ -195,12 +195,13 @@ function showAnswer(answer, began) {
   askKinds(answer.live.model);
   writeGuesses();
   writeCurve();
+  if (by("patch").open) countTokens(); // of what is now the first text
   by("status").className = "";
   document.body.classList.remove("refused");
   document.title = `${wish.model}: ${short(wish.text, 40)} · minitx`;
   const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("Model unchanged");
   by("status").textContent =
-    say`${says}. ${lengths(answer.live)}, ${lasted(performance.now() - began)}.` +
+    [says, lengths(answer.live), lasted(performance.now() - began)].join(" · ") +
     typedHint(answer.live.typed);
 }
 
@@ -563,7 +564,9 @@ function gridOf(box) {
       {},
       make("summary", {textContent: say("choose in a grid")}),
       cells,
-      make("small", {textContent: say("Struck through: off.")}),
+      make("small", {
+        textContent: say("L: a whole layer; M: its MLP; then its heads. Struck through: off."),
+      }),
     ),
   );
 }
@@ -621,7 +624,7 @@ const visible = piece => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") ||
 
 function writeGuesses() {
   const {guesses} = shown.live,
-    names = shown.runs.map(run => run.name);
+    names = shown.runs.map(run => say(run.name));
   const {kind, places} = guesses,
     rows = {said: stepsTables, causal: nextRows, masked: hiddenRows}[kind] ?? (() => []);
   writeTools(kind);
@@ -648,7 +651,7 @@ function guessRow(title, best, pick) {
     const content = [visible(piece), " ", make("small", {textContent: percent(p)})];
     const token = make(
       pick ? "button" : "span",
-      pick ? {type: "button", onclick: () => pick(id)} : {},
+      pick ? {type: "button", title: APPENDS, onclick: () => pick(id)} : {},
       {},
       ...content,
     );
@@ -663,6 +666,7 @@ const nextRows = ([place], names) =>
   place.best.map((best, n) =>
     guessRow(names.length > 1 ? say`Next token, ${names[n]}` : say("Next token"), best, append),
   );
+const APPENDS = say("A click appends it to the text");
 
 const hiddenRows = (places, names) =>
   places.flatMap(place =>

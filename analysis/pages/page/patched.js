@@ -13,11 +13,16 @@ const STACKS = {
 };
 const share = x => `${minus(`${Math.round(100 * x)}`)}%`;
 
-function patchedSays({guesses: [own, other], parts, prefix, same}) {
-  // what is measured, and what 100% are
+function patchedSays({guesses: [own, other], probabilities, labels, parts, prefix, same}) {
+  // what both texts make the model guess, what is measured, and what 100% are
   const [{heads}] = Object.values(parts),
     [before, after] = heads.differences;
+  const guessed = probabilities?.map(percent);
   return (
+    (labels.flat().includes("<unk>") ? say("<unk> is a word that the model does not know. ") : "") +
+    (guessed
+      ? say`The first text’s guess is “${own}”, ${guessed[0]}, the second’s “${other}”, ${guessed[1]}. `
+      : "") +
     say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
     say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, with the model unchanged. 100% carries all of ` +
     say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +

@@ -113,16 +113,28 @@ function tokensSaid() {
     rankCorrelation(along, without),
     rankCorrelation(alongNull, withoutNull),
   ];
-  return line(
+  const said = line(
     say("Tokens:"),
     (clear.length
       ? say`above random weights both ways: ${clear.map(token).join(", ")}. `
       : say("none is above random weights both ways. ")) +
-      say`In nats, of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients: ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
+      say`In nats (+0.69: twice as likely), of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients: ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
       say`Lost without each alone: ${named(without, withoutNull)} (random weights: up to ${most(withoutNull).toFixed(2)}). ` +
       say`The two rank the ${n} tokens alike by ${two(alike)}, with random weights by ${two(byChance)} (Spearman’s correlation; 1 is the same order).` +
-      (alike > byChance ? "" : say(" Random weights agree as well: their order says little here.")),
+      (alike > byChance ? "" : say(" Random weights agree more: read the largest, not the order.")),
   );
+  const onclick = () => {
+    foldOf("pushes").open = true;
+    update();
+    byId("pushes").scrollIntoView();
+  };
+  const textContent = say("See them as bars");
+  said.append(
+    " ",
+    make("button", {type: "button", className: "inline", textContent, onclick}),
+    ".",
+  );
+  return said;
 }
 
 // the token of whose guess it is told in the first run, or null

@@ -23,10 +23,11 @@ if (isProjected) {
 
 function turnPage(by) {
   // the next view, of the walk the next step; these are the keys of a remote control for slides.
-  // Before the first view stands what is asked of the model
+  // Before the other views all heads stand below what is asked of the model
   if (state.walk) return set({walk: Math.max(1, state.walk + by)});
-  const there = [null, ...Object.keys(VIEWS).filter(isThere)],
-    at = there.indexOf(state.view) + by;
+  const views = Object.keys(VIEWS).filter(id => isThere(id) && id !== "heads"),
+    there = [null, ...views],
+    at = Math.max(0, there.indexOf(state.view)) + by;
   set({view: there[Math.max(0, Math.min(at, there.length - 1))]});
   unfoldChosen();
   update();

@@ -75,7 +75,7 @@ function streamOf(width) {
           textAnchor: "end",
           text: l => stageName(l + first),
         }),
-        step < 24
+        step < 18
           ? null
           : Plot.text(
               cells.filter(d => isChosenToken(d.t)),
@@ -83,7 +83,7 @@ function streamOf(width) {
                 x: "t",
                 y: "l",
                 text: d => d.length.toPrecision(3),
-                fontSize: 11,
+                fontSize: step < 24 ? 9 : 11,
                 fill: d => onto(mix(d.length)),
               },
             ),

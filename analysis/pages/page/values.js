@@ -45,7 +45,7 @@ function bars(width) {
       domain: [0, 1.1 * d3.max(rows, d => d.length)],
     },
     marks: [
-      Plot.rectY(rows, {...ends, y: "length", fill: palette.line}),
+      Plot.rectY(rows, {...ends, y: "length", fill: palette.soft, fillOpacity: 0.35}),
       Plot.rectY(rows, {...ends, y: "taken", fill: palette.bar}),
       ...numbersAbove(rows, step),
       Plot.axisX({

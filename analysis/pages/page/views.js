@@ -122,7 +122,9 @@ const VIEWS = {
     hint: () =>
       say("From what looks, left, to what is looked at, right; wider is more. ") +
       (state.token === null
-        ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
+        ? isDifference()
+          ? say`Weights from ${ALL} on.`
+          : say`Weights from ${ALL} on, and each query’s strongest.`
         : say`Weights from ${ONE} on.`) +
       betweenHint() +
       compared(),
@@ -174,7 +176,7 @@ const VIEWS = {
       say(
         "<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most",
       ) +
-      `${data.distance === "cosine" ? say(", by direction alone") : ""}. ${
+      `${data.distance === "cosine" ? say(", by direction alone. ") : ". "}${
         state.stage === "normalised"
           ? say("Keys are moved ") +
             say(

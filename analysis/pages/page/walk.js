@@ -117,6 +117,8 @@ function writeWalk() {
   const focused = walkBox.contains(document.activeElement) ? document.activeElement : null;
   if (!lit && focused) byId("to-walk").focus();
   walkBox.hidden = !lit;
+  // where a token looks is told when the walk comes to it
+  document.body.classList.toggle("ahead", Boolean(lit) && state.walk < 5);
   if (!lit) stepShown = 0;
   if (!lit) return;
   const [heading, text] = walkBox.querySelectorAll("h2, p"),

@@ -311,7 +311,10 @@ function writerChosen(parts) {
     own = parts.find(isChosenWriter);
   if (!own) return note(say`This model has no MLP ${state.mlp}.`); // beside another model that has
   const isSilent = own.name !== "mlp" && isOff(state.head),
-    chance = say`${own.isClear ? say("more than") : say("no more than")} by chance, ±${own.chance.toFixed(2)}`;
+    most = own.chance.toFixed(2),
+    chance = own.isClear
+      ? say`more than by chance, ±${most}`
+      : say`no more than by chance, ±${most}; it may still act through later layers`;
   const box = make("div", {className: "written", role: "status"}, {"aria-live": "polite"});
   box.append(
     line(
