@@ -75,7 +75,7 @@ function ofLargest(parts) {
     w.most_null[row * w.guesses + NTH.indexOf(state.guess)],
   ];
   const size = say`${flowName(largest)} is ${percent(is)} of the size of all that heads and MLPs write (drawn tokens: up to ${percent(chance)}).`;
-  return `${is < 0.5 ? say("No part alone makes the guess:") : say("One part writes most:")} ${size}`;
+  return `${is < 0.5 || is <= chance ? say("No part alone makes the guess:") : say("One part writes most:")} ${size}`;
 }
 
 // a head or an MLP
