@@ -619,5 +619,5 @@ def test_another_model_gets_a_text_of_its_own_kind(live):
     page.locator("#live-model").select_option("tiny-bart")
     expect(text).to_have_value(own_texts.DATE)
     expect(page.locator("#live-status")).to_contain_text(
-        re.compile(r"Model unchanged\. 29 tokens of the source, 12 of the target")
+        re.compile(r"Model unchanged · 29 tokens of the source, 12 of the target")
     )
