@@ -29,16 +29,16 @@ POINTS = {  # part of the page: what is patched, by head and by place
     "decoder": {"heads": "z", "stream": "resid_pre"},
     "cross": {"heads": "cross_z"},
 }
-PATCHED = "Patched with “{other}”; measured: logit of “{own}” minus logit of “{others}”. {ways}"
+PATCHED = "Compared with “{other}”: logit of “{own}” minus logit of “{others}”. {ways}"
 WAYS = {
     "into_second": "Of all heads {name} carries most of the difference into the second text, "
     "{share} (an unrelated text: {chance}).",
     "into_first": "Into the first text {name} carries most, {share} (an unrelated text: {chance}).",
 }
 NO_HEAD = {  # of a way on which none exceeds an unrelated text by the margin
-    "into_second": "No head carries a tenth more of the difference into the second text than an "
-    "unrelated text does: {name} carries most, {share} (an unrelated text: {chance}).",
-    "into_first": "Into the first text no head exceeds an unrelated text by a tenth: {name} "
+    "into_second": "No head carries 10 points more of the difference into the second text than "
+    "an unrelated text does: {name} carries most, {share} (an unrelated text: {chance}).",
+    "into_first": "Into the first text no head exceeds an unrelated text by 10 points: {name} "
     "carries most, {share} (an unrelated text: {chance}).",
 }
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})

@@ -410,7 +410,7 @@ def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(bundled):
     for name in "xqk":
         contrast = r[f"contrast_{name}"]
         assert round(float(contrast), 6) in starts
-        assert any(f": {contrast:.2f} at 89, layer 0" in title for title in titles)
+        assert any(f"layer 0: {contrast:.2f} × the median at 89" in title for title in titles)
 
 
 def test_heat_maps_have_all_layers_with_positions_and_below_them_without(bundled):

@@ -185,7 +185,7 @@ def test_a_guess_is_told_as_the_experiment_tells_it(page, model):
     name = result["largest_name"].replace("mlp", "MLP")
     flow = view(page, "flow")
     expect(flow).to_contain_text(f"No part alone makes the guess: {name} is {largest} of the size")
-    expect(flow).to_contain_text(f"(drawn tokens: up to {chance})")
+    expect(flow).to_contain_text(f"(random tokens: up to {chance})")
 
 
 def test_a_flow_of_another_guess_and_token(page):

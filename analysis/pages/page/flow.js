@@ -74,7 +74,7 @@ function ofLargest(parts) {
     Math.abs(largest.x) / (d3.sum(own, d => Math.abs(d.x)) || 1),
     w.most_null[row * w.guesses + NTH.indexOf(state.guess)],
   ];
-  const size = say`${flowName(largest)} is ${percent(is)} of the size of all that heads and MLPs write (drawn tokens: up to ${percent(chance)}).`;
+  const size = say`${flowName(largest)} is ${percent(is)} of the size of all that heads and MLPs write (random tokens: up to ${percent(chance)}).`;
   return `${is < 0.5 || is <= chance ? say("No part alone makes the guess:") : say("One part writes most:")} ${size}`;
 }
 

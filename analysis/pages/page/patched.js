@@ -23,9 +23,10 @@ function patchedSays({guesses: [own, other], probabilities, labels, parts, prefi
     (guessed
       ? say`The first text’s guess is “${own}”, ${guessed[0]}, the second’s “${other}”, ${guessed[1]}. `
       : "") +
+    say("What one head, or one position, computes in one text is put into the run of the other. ") +
     say`Measured: logit of “${own}” minus logit of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
     say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, with the model unchanged. 100% carries all of ` +
-    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
+    say`the difference over, 0% nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: 10 points or more beyond what an unrelated text does: as many of the same words, drawn at random.` +
     (Math.abs(before - after) < 1
       ? say(" The two texts barely differ in this: every share is one of less than 1 logit.")
       : "") +
@@ -55,7 +56,7 @@ function patchMap(patched, part, name, way, {shares, null: chance}) {
   const largest = d3.greatest(cells, d => Math.abs(d.x));
   const most = best
     ? say`Most in a frame: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.`
-    : say`None of ${cells.length} exceeds an unrelated text by a tenth: the largest effect is ${share(largest.x)}, of ${label(largest)}, that of the unrelated text ${share(largest.chance)}.`;
+    : say`None of ${cells.length} exceeds an unrelated text by 10 points: the largest effect is ${share(largest.x)}, of ${label(largest)}, that of the unrelated text ${share(largest.chance)}.`;
   const ofWord = isHeads
     ? ""
     : say(" By construction, the words that differ carry all of it before layer 0.");
@@ -153,7 +154,7 @@ function patchPlot(cells, clear, label, isHeads, columns) {
     });
   return text
     ? [drawn]
-    : [drawn, legend(250, say("share of the difference"), key, [-most, 0, most], ".0%")];
+    : [drawn, legend(250, say("share of the difference"), key, [-1, 0, 1], ".0%")];
 }
 
 export {patchedMaps, patchedSays};

@@ -71,8 +71,7 @@ function tokensOfGuess() {
     return made.pushes
       ? [note(say`Which tokens it depends on: in this file of ${token(made.pushes.place)} alone.`)]
       : [];
-  if (current !== page.runs[0])
-    return [note(say("Which tokens it depends on is told of the model as it is: show that run."))];
+  if (current !== page.runs[0]) return [unchangedAlone()];
   const textContent = say("Which tokens does it depend on? (takes seconds)");
   const button = {
     type: "button",
@@ -80,6 +79,17 @@ function tokensOfGuess() {
     onclick: () => askForTokens(outputs, place),
   };
   return [make("p", {}, {}, make("button", button))];
+}
+
+function unchangedAlone() {
+  const button = make("button", {
+    type: "button",
+    className: "inline",
+    textContent: say("show that run"),
+    onclick: () => set({run: 0}),
+  });
+  const text = say("Which tokens it depends on is told of the model as it is: ");
+  return make("p", {}, {}, text, button, ".");
 }
 
 function tokensSaid() {
@@ -116,8 +126,8 @@ function tokensSaid() {
   const said = line(
     say("Tokens:"),
     (clear.length
-      ? say`above random weights both ways: ${clear.map(token).join(", ")}. `
-      : say("none is above random weights both ways. ")) +
+      ? say`above a model of random weights both ways: ${clear.map(token).join(", ")}. `
+      : say("none is above a model of random weights both ways. ")) +
       say`In nats (+0.69: twice as likely), of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients: ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
       say`Lost without each alone: ${named(without, withoutNull)} (random weights: up to ${most(withoutNull).toFixed(2)}). ` +
       say`The two rank the ${n} tokens alike by ${two(alike)}, with random weights by ${two(byChance)} (Spearman’s correlation; 1 is the same order).` +

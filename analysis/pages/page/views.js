@@ -66,9 +66,11 @@ const VIEWS = {
       say("One picture a head. ") +
       (state.thumbs === "attention"
         ? say("Its attention matrix: queries down, keys ") +
-          (isDark()
-            ? say("across. One scale for all heads: bright is a large weight in each of them.")
-            : say("across. One scale for all heads: dark is a large weight in each of them."))
+          (isDifference()
+            ? say("across. One scale for all heads: a stronger colour is a larger change.")
+            : isDark()
+              ? say("across. One scale for all heads: bright is a large weight in each of them.")
+              : say("across. One scale for all heads: dark is a large weight in each of them."))
         : say("Its queries and keys in the plane.")) +
       `<span class=by-keys>${say(" Arrow keys move from head to head.")}</span>` +
       marksHint() +

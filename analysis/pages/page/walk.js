@@ -41,7 +41,8 @@ const walkBox = byId("walk"),
     walkBox.querySelector(`.${name}`),
   );
 const stepsOfWalk = () => WALK.filter(({isThere}) => !isThere || isThere());
-let stepShown = 0,
+let isTokenOfWalk = false, // it was chosen for a step, and is let go at the end
+  stepShown = 0,
   litShown; // whose view is lit, and the view
 
 function lookedUpAs(of, sizes) {
@@ -98,11 +99,13 @@ function prepareWalk() {
   const steps = stepsOfWalk();
   state.walk = Math.min(state.walk, steps.length);
   if (!state.walk) return;
-  if (state.token === null)
+  if (state.token === null) {
+    isTokenOfWalk = true;
     Object.assign(state, {
       token: isOfToken() ? tokenOf(shownToken()) : example().i,
       side: "query",
     });
+  }
   if (state.walk === stepShown) return;
   const {step, written} = steps[state.walk - 1];
   if (step) state.step = step;
@@ -152,11 +155,16 @@ byId("to-walk").onclick = () => {
 };
 backward.onclick = () => set({walk: state.walk - 1});
 onward.onclick = () => set({walk: state.walk + 1});
-ending.onclick = () => set({walk: 0});
+const end = () => {
+  const token = isTokenOfWalk ? null : state.token;
+  isTokenOfWalk = false;
+  return {walk: 0, token};
+};
+ending.onclick = () => set(end());
 keys(walkBox, () => ({
   ArrowRight: {walk: Math.min(state.walk + 1, stepsOfWalk().length)},
   ArrowLeft: {walk: Math.max(state.walk - 1, 1)},
-  Escape: {walk: 0},
 }));
+walkBox.addEventListener("keydown", ({key}) => key === "Escape" && set(end()));
 
 export {prepareWalk, writeWalk};
