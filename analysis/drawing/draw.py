@@ -464,6 +464,8 @@ def offset(t):
     return f"{t:+d}" if t else "0"
 
 
+# the ground of a text that stands over lines
+OVER_LINES = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
 ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}  # where a legend hides nothing
 BESIDE = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
 STACKED = {"loc": "lower left", "bbox_to_anchor": (0, 1)}

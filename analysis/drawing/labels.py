@@ -51,7 +51,7 @@ def _write(axes, text, point, offset, radius, style):
         line = {"arrowstyle": "-", "linewidth": 0.4, "color": style["color"], "alpha": 0.6}
         style = style | {"arrowprops": line | {"shrinkA": 0, "shrinkB": 2}}
     beside = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 4}
-    beside["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}  # over lines
+    beside["bbox"] = draw.OVER_LINES
     label = draw.of_tokens(axes.annotate(text, point, offset, **beside, **style))
     label.set_in_layout(False)  # the panel stays as large as it was measured
     return label

@@ -558,7 +558,7 @@ def _draw_shifts(axes, T, last):
         height, side, edge = LABELS[abs(number)]
         end = np.flatnonzero(inside & (abs(theta) < height))[-1]  # clear of the frame
         style = {"ha": side, "va": edge[number < 0], "fontsize": 10, "color": draw.VERMILION}
-        style["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
+        style["bbox"] = draw.OVER_LINES
         text = f" Δ {draw.offset(delta)} ({draw.offset(-delta)}) "
         axes.annotate(text, (f[end], theta[end]), **style)
 

@@ -150,12 +150,12 @@ def _asked(model, first, second):
     best = [int(x.argmax()) for x in p]
     if best[0] != best[1]:
         most = tuple(float(x.max()) for x in p)
-        return Asked(texts, tuple(best), None, most, place, types=types)
+        return Asked(texts, tuple(best), probabilities=most, place=place, types=types)
     guesses = _telling(p[0], p[1]), _telling(p[1], p[0])
     if None in guesses:
         (piece,) = _named(model, best[:1])
         raise ValueError(f"both texts have the same prediction {piece!r}, and no other differs")
-    return Asked(texts, guesses, best[0], None, place, types=types)
+    return Asked(texts, guesses, best[0], place=place, types=types)
 
 
 def _check_texts(texts):

@@ -181,6 +181,16 @@ def test_a_saved_page_says_what_was_changed(client):
         assert f'"says": "{says}"' in page
 
 
+def test_a_saved_page_has_what_was_asked_of_tokens_and_of_a_second_text(client):
+    page = ask(client, "save", place=3, other=TEXT.replace("dog", "cat"), hidden=[2]).text
+    content = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert content["runs"][0]["outputs"]["pushes"]["place"] == 3
+    assert content["patched"]["sentence"].startswith("Compared with ")
+    program = "const {patchedMaps, "  # which draws them, and no page without them has it
+    assert program in page and program not in ask(client, "save").text
+    assert "place is 99" in error(ask(client, "save", place=99), 400)
+
+
 def test_the_python_prints_the_strongest_keys_of_cross_attention(client, runs, capsys):
     shown = {"part": "cross", "layer": 1, "head": 0, "offset": None}
     names = {}

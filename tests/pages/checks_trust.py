@@ -152,7 +152,9 @@ def test_a_saved_page_has_the_tokens_that_were_asked_for(live, saved, open_page)
     alone.evaluate("minitx.drawAll()")
     expect(alone.locator("#flow")).to_contain_text(answer)
     explored.tokens(alone).nth(2).click()
-    expect(alone.locator("#flow")).to_contain_text(re.compile(r"in this file of .* \(5\) alone"))
+    expect(alone.locator("#flow")).to_contain_text(
+        re.compile(r"in this file for the guess at .* \(5\) alone")
+    )
 
 
 def test_of_a_changed_model_the_page_says_of_which_run_tokens_are_told(live):

@@ -69,7 +69,11 @@ function tokensOfGuess() {
   if (made.word.length !== T) return [];
   if (!askPushes)
     return made.pushes
-      ? [note(say`Which tokens it depends on: in this file of ${token(made.pushes.place)} alone.`)]
+      ? [
+          note(
+            say`Which tokens it depends on is in this file for the guess at ${token(made.pushes.place)} alone.`,
+          ),
+        ]
       : [];
   if (current !== page.runs[0]) return [unchangedAlone()];
   const textContent = say("Which tokens does it depend on? (takes seconds)");
@@ -106,7 +110,7 @@ function tokensSaid() {
     [2, 1],
   ].map(of => ofWay(...of));
   const most = values => d3.max(values, Math.abs),
-    isClear = (t, values, random) => Math.abs(values[t]) > CLEAR * most(random);
+    isClear = (t, values, random) => exceeds(values[t], most(random));
   const named = (values, random) =>
     d3
       .sort(d3.range(n), t => -Math.abs(values[t]))

@@ -41,7 +41,8 @@ const walkBox = byId("walk"),
     walkBox.querySelector(`.${name}`),
   );
 const stepsOfWalk = () => WALK.filter(({isThere}) => !isThere || isThere());
-let isTokenOfWalk = false, // it was chosen for a step, and is let go at the end
+const SOFTMAX = WALK.findIndex(({says}) => says === STEPS.softmax) + 1;
+let tokenOfWalk = null, // it was chosen for a step, and is let go at the end
   stepShown = 0,
   litShown; // whose view is lit, and the view
 
@@ -98,13 +99,13 @@ function prepareWalk() {
   // what the views show for a step that is new: its token, and what it speaks of
   const steps = stepsOfWalk();
   state.walk = Math.min(state.walk, steps.length);
-  if (!state.walk) return;
+  if (!state.walk) {
+    tokenOfWalk = null;
+    return;
+  }
   if (state.token === null) {
-    isTokenOfWalk = true;
-    Object.assign(state, {
-      token: isOfToken() ? tokenOf(shownToken()) : example().i,
-      side: "query",
-    });
+    tokenOfWalk = isOfToken() ? tokenOf(shownToken()) : example().i;
+    Object.assign(state, {token: tokenOfWalk, side: "query"});
   }
   if (state.walk === stepShown) return;
   const {step, written} = steps[state.walk - 1];
@@ -121,7 +122,7 @@ function writeWalk() {
   if (!lit && focused) byId("to-walk").focus();
   walkBox.hidden = !lit;
   // where a token looks is told when the walk comes to it
-  document.body.classList.toggle("ahead", Boolean(lit) && state.walk < 5);
+  document.body.classList.toggle("ahead", Boolean(lit) && state.walk < SOFTMAX);
   if (!lit) stepShown = 0;
   if (!lit) return;
   const [heading, text] = walkBox.querySelectorAll("h2, p"),
@@ -155,16 +156,12 @@ byId("to-walk").onclick = () => {
 };
 backward.onclick = () => set({walk: state.walk - 1});
 onward.onclick = () => set({walk: state.walk + 1});
-const end = () => {
-  const token = isTokenOfWalk ? null : state.token;
-  isTokenOfWalk = false;
-  return {walk: 0, token};
-};
+const end = () => ({walk: 0, token: state.token === tokenOfWalk ? null : state.token});
 ending.onclick = () => set(end());
 keys(walkBox, () => ({
   ArrowRight: {walk: Math.min(state.walk + 1, stepsOfWalk().length)},
   ArrowLeft: {walk: Math.max(state.walk - 1, 1)},
+  Escape: end(),
 }));
-walkBox.addEventListener("keydown", ({key}) => key === "Escape" && set(end()));
 
 export {prepareWalk, writeWalk};

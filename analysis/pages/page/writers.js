@@ -38,6 +38,7 @@ function toldButtons(id) {
 
 const guessPlace = () => (made.classes ? 0 : shownToken());
 const isSeen = x => Math.abs(x) >= 0.005; // with two digits
+const exceeds = (x, chance) => isSeen(x) && Math.abs(x) > CLEAR * chance;
 const logits = x => `${isSeen(x) ? (x < 0 ? "−" : "+") : ""}${Math.abs(x).toFixed(2)}`;
 const line = (title, text) => {
   const made = make("p");
@@ -93,7 +94,7 @@ function partsOfGuess() {
   return w.components.map(([name, layer, head], c) => {
     const x = w.parts[start + c],
       chance = w.null[start + c];
-    return {name, layer, head, c, x, chance, isClear: isSeen(x) && Math.abs(x) > CLEAR * chance};
+    return {name, layer, head, c, x, chance, isClear: exceeds(x, chance)};
   });
 }
 
@@ -378,8 +379,8 @@ function wordsOf(w, i) {
 }
 
 export {
-  CLEAR,
   choosing,
+  exceeds,
   guessed,
   guessPlace,
   isChosenWriter,
