@@ -113,6 +113,21 @@ def saved(runs, request, other, check=lambda: None):
     return shown | {"sentence": filled(PATCHED, **given, ways=" ".join(of_ways))}
 
 
+def guess(runs, request):
+    """The id that a text makes likeliest where two texts are asked; None where that is nowhere."""
+    model = runs.models[request.model]
+    if model.encoder is not None:
+        return None
+    said = runs.tokens(request).said
+    ids, place = joined.of(said).ids, None
+    if model.config.task_head == "masked":
+        masked = np.flatnonzero(ids == mask_id(model.tokenizer))
+        if not len(masked):
+            return None
+        place = int(masked[0])
+    return int(_probabilities(model, ids, place, joined.of(said).types).argmax())
+
+
 def _code(model, requests, asked):
     """The lines that compute the map of heads, of an encoder-decoder's encoder."""
     point, reader, more = "z", "model", ""

@@ -15,7 +15,7 @@ import numpy as np
 from minitx.edits import edits_by_point
 from minitx.points import points, text_of
 
-from ..machine.language import filled
+from ..machine.language import filled, translated
 from ..measures import decoder_texts, losses, neurons
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
@@ -145,7 +145,9 @@ class Runs:
             runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
         if place is not None:
             runs[0]["outputs"]["pushes"] = self.pushes(request, place)
-        return explore.page(*runs, view=view, says=self.says(request), patched=patched)
+        copy = translated("A saved copy: “minitx serve” reads other texts and changes the model.")
+        given = {"says": self.says(request), "patched": patched}
+        return explore.page(*runs, view=view, body=f'<p class="soft">{copy}</p>', **given)
 
     def says(self, request):
         """What is changed, in words."""

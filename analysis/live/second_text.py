@@ -1,12 +1,14 @@
 """The second text of a patch: how many tokens it needs, what tells it apart, and texts that fit.
 
 A text that fits is the first with one word that is another of a similar embedding. Words of the
-texts that come with minitx go before pieces that may be parts of words. T tokens.
+texts that come with minitx go before pieces that may be parts of words. Texts that change what the
+model guesses are named alone where there are some. T tokens.
 """
 
 import functools
 import re
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, zip_longest
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from ..texts import joined, storage
 from . import patching
 
 FITS = 3  # texts that are named, at most
+TRIED = 12  # texts whose guess is asked for
+KEPT = 32  # first texts of which these are remembered
 NEAR = 200  # words of a similar embedding that are tried, at most
 ARTICLE = re.compile(r"\b(the|an?|his|her|my|your|our|their)\s*$", re.I)
 WORD = re.compile(r" ?[^\W\d_]{2,}")
@@ -32,12 +36,25 @@ def of(runs, request, other):
     lengths = [len(ids), len(others)] if other else [len(ids)]
     answer = {"lengths": lengths, "differ": None}
     if len(others) in (0, len(ids)):
-        return answer | {"fits": fitting(reader, first.pair)}
+        return answer | {"fits": _named(runs, first)}
     begin, end, other_end = _apart(ids, others)
     blocks = ids[begin:end], others[begin:other_end]
     answer["differ"] = [reader.tokenizer.pieces(block) for block in blocks]
     # where words are left out or put in, none stands in the place of another
-    return answer | {"fits": fitting(reader, first.pair, begin if all(blocks) else None)}
+    return answer | {"fits": _named(runs, first, begin if all(blocks) else None)}
+
+
+@functools.lru_cache(KEPT)
+def _named(runs, request, place=None):
+    """Of texts that fit, the first ones that change the guess; where none does, the first ones."""
+    model = runs.models[request.model]
+    texts = fitting(model.encoder or model, request.pair, place, request.hidden)
+    own = patching.guess(runs, request)
+    changing = []
+    if own is not None:
+        each = (replace(request, text=text) for text in texts)
+        changing = [other.text for other in each if patching.guess(runs, other) != own]
+    return (changing or texts)[:FITS]
 
 
 def _apart(first, second):
@@ -51,11 +68,12 @@ def _apart(first, second):
     return begin, len(first) - same, len(second) - same
 
 
-def fitting(reader, pair, place=None):
+def fitting(reader, pair, place=None, hidden=()):
     """Texts of as many tokens with another word at a place, those of nearest embeddings first.
 
     place: number of a token; where it is no whole word, and where it is None, each text has another
-    place, as `_rank` has them. [] where the tokenizer tells no places.
+    place, as `_rank` has them. hidden: places of which no word is read. [] where the tokenizer
+    tells no places.
     """
     text, *second = joined.parts(pair)
     try:
@@ -63,13 +81,15 @@ def fitting(reader, pair, place=None):
     except ValueError:
         return []
     words = {i: span for i, span in enumerate(spans.tolist()) if _is_word(text, *span)}
+    words = {i: span for i, span in words.items() if i not in hidden}
     ids, texts = joined.encoding(reader, pair).ids, []
     ranked = sorted(words, key=lambda i: _rank(text, *words[i]))
     places = [place] if place in words else ranked[:FITS]
     for i in places:
         changed = _changed(reader, (text, *second), ids, i, words[i])
-        texts += islice(changed, FITS if i == place else 1)
-    return texts
+        texts.append(islice(changed, TRIED // len(places)))
+    # one of each place, then the next of each
+    return [text for row in zip_longest(*texts) for text in row if text is not None]
 
 
 def _changed(reader, texts, ids, place, span):

@@ -150,11 +150,25 @@ def test_a_saved_page_has_the_tokens_that_were_asked_for(live, saved, open_page)
     alone = ready(open_page(saved(part(page, "save"))))
     settle(alone)
     alone.evaluate("minitx.drawAll()")
+    expect(alone.get_by_text("A saved copy")).to_be_visible()
     expect(alone.locator("#flow")).to_contain_text(answer)
     explored.tokens(alone).nth(2).click()
     expect(alone.locator("#flow")).to_contain_text(
         re.compile(r"in this file for the guess at .* \(5\) alone")
     )
+
+
+def test_an_address_brings_back_the_tokens_that_were_asked_for(live):
+    page = live()
+    page.locator("#flow").get_by_role("button", name="Which tokens").click()
+    expect(page.locator("#flow")).to_contain_text("The two rank the 6 tokens alike by")
+    page.wait_for_url(re.compile("pushed=5"))
+    other = live(page.url.partition("#")[2])
+    expect(other.locator("#flow")).to_contain_text("The two rank the 6 tokens alike by")
+    part(other, "text").fill("The old man said that she")  # of another text they are not asked for
+    expect(part(other, "status")).to_contain_text("6 tokens")
+    expect(other.locator("#flow")).to_contain_text("Which tokens does it depend on?")
+    assert "pushed" not in other.url
 
 
 def test_of_a_changed_model_the_page_says_of_which_run_tokens_are_told(live):

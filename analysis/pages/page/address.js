@@ -26,7 +26,7 @@ const WORDS = {
   part: () => Object.keys(partsOf(page.runs[runNumber()])),
 };
 // parts that are numbers, or a word in place of one
-const NUMBERS = ["token", "run", "heads", "mlp", "walk", "partner"];
+const NUMBERS = ["token", "run", "heads", "mlp", "walk", "partner", "pushed"];
 // a saved page keeps what was seen
 const addressed = () => new URLSearchParams(location.hash.slice(1) || page.view || "");
 const usual = {...state}; // what the address need not say
@@ -47,7 +47,8 @@ function fromAddress() {
   if (head && +head[1] < L && +head[2] < H) changes.head = head[1] * H + +head[2];
   if (/^\d+$/.test(token)) changes.token = +token;
   if (/^\d+$/.test(given.get("mlp") ?? "")) changes.mlp = Math.min(+given.get("mlp"), L - 1);
-  if (/^\d+$/.test(given.get("partner") ?? "")) changes.partner = +given.get("partner");
+  for (const name of ["partner", "pushed"])
+    if (/^\d+$/.test(given.get(name) ?? "")) changes[name] = +given.get(name);
   if (/^\d{1,2}$/.test(given.get("walk") ?? "")) changes.walk = +given.get("walk");
   if (/^\d+(,\d+)*$/.test(given.get("heads") ?? "")) changes.heads = given.get("heads");
   if (TOLD.includes(changes.view)) changes.told = changes.view;

@@ -19,7 +19,8 @@ export let second;
 // sort, only, layer say which heads are listed; heads, which of a layer are shown; told, how it is
 // shown where a guess comes from; rows, of which tokens guesses are listed; walk is the number of
 // the step of the walk, 0 where there is none; partner is the key beside the chosen query, null
-// the one with most weight; dark is null while the system decides
+// the one with most weight; pushed is the token of whose guess it is told what it depends on, or
+// null; dark is null while the system decides
 
 const state = {
   run: 0,
@@ -32,6 +33,7 @@ const state = {
   step: null,
   walk: 0,
   partner: null,
+  pushed: null,
   dark: null,
   thumbs: "attention",
   sort: "by layer",

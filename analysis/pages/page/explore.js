@@ -339,6 +339,7 @@ function writeText() {
   later(() => {
     if (chosen) scrollToOption(chosen.element);
     writeMore();
+    keepBelowBand();
   });
   readout.textContent = said();
   byId("compared").textContent = acrossRuns();
@@ -364,6 +365,13 @@ function writeSide() {
 function scrollToOption(element) {
   list.scrollTop = element.offsetTop - list.offsetTop - list.clientHeight / 2;
   list.scrollLeft = element.offsetLeft - list.offsetLeft - list.clientWidth / 2;
+}
+
+function keepBelowBand() {
+  // a view that is scrolled to stands below what stays in sight: on a phone the strip alone
+  const band = [byId("text"), byId("strip")].find(element => element.offsetHeight),
+    isKept = getComputedStyle(band).position === "sticky";
+  document.documentElement.style.setProperty("--band", `${isKept ? band.offsetHeight : 0}px`);
 }
 
 function writeMore() {

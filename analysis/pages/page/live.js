@@ -44,6 +44,7 @@ const nameOf = ([layer, head]) => `L${layer}H${head}`;
 function want(changes, {control = null, delay = 0, isStep = !control || control !== typed} = {}) {
   [typed, arrived] = [control, null];
   Object.assign(wish, changes);
+  if (OF_TEXT.some(name => name in changes)) minitx.state.pushed = null;
   if (isPair() && !wish.changes.stack && (wish.null || isChanged()))
     wish.changes = {...wish.changes, stack: stack()};
   if (compared && compared !== patchable()) forgetPatched();
@@ -67,6 +68,8 @@ function change(changes, options) {
 
 // what its button takes back
 const RESET = ["changes", "null", "hidden", "temperature", "top_k", "top_p"];
+// what its tokens are of: with another, they are asked for again
+const OF_TEXT = ["model", "text", "second", "target", "words", "hidden"];
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 const isChanged = () =>

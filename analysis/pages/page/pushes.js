@@ -14,10 +14,11 @@ const WAYS = {
   [LOST]: say("what is lost when this part alone is taken away"),
 };
 const OF = ["the model", "random weights (chance)"];
-const partsAdded = (array, n, way = state.way) => {
-  const first = (OF.indexOf(state.chance) * 3 + Object.keys(WAYS).indexOf(way)) * n;
+const partsAdded = (array, n, way = state.way, of = state.chance) => {
+  const first = (OF.indexOf(of) * 3 + Object.keys(WAYS).indexOf(way)) * n;
   return array.slice(first, first + n);
 };
+const most = values => d3.max(values, Math.abs);
 const ranks = values => d3.rank([...values]);
 const nats = x => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
 
@@ -44,6 +45,7 @@ const NAMED = 4; // tokens that are named
 function askForTokens(outputs, place) {
   const asked = askedPushes.get(outputs) ?? new Map();
   askedPushes.set(outputs, asked.set(place, null));
+  set({pushed: place});
   askPushes(place).then(
     packed => {
       asked.delete(place);
@@ -64,7 +66,8 @@ function tokensOfGuess() {
   const place = guessPlace(),
     outputs = made,
     asked = askedPushes.get(made)?.get(place);
-  if (made.pushes && (made.classes || made.pushes.place === place)) return [tokensSaid()];
+  if (made.pushes && (made.classes || made.pushes.place === place))
+    return [tokensSaid(), headsSaid()];
   if (asked !== undefined) return [note(asked ?? say("Being computed …"))];
   if (made.word.length !== T) return [];
   if (!askPushes)
@@ -76,6 +79,9 @@ function tokensOfGuess() {
         ]
       : [];
   if (current !== page.runs[0]) return [unchangedAlone()];
+  // by an address; it is drawn in two views, and asked once
+  if (state.pushed === place)
+    later(() => askedPushes.get(outputs)?.has(place) || askForTokens(outputs, place));
   const textContent = say("Which tokens does it depend on? (takes seconds)");
   const button = {
     type: "button",
@@ -99,18 +105,10 @@ function unchangedAlone() {
 function tokensSaid() {
   const {what, place, tokens, hidden} = made.pushes,
     n = made.labels.length;
-  const ofWay = (way, random) => {
-    const first = (3 * random + way) * n;
-    return tokens.slice(first, first + n);
-  };
-  const [along, without, alongNull, withoutNull] = [
-    [0, 0],
-    [2, 0],
-    [0, 1],
-    [2, 1],
-  ].map(of => ofWay(...of));
-  const most = values => d3.max(values, Math.abs),
-    isClear = (t, values, random) => exceeds(values[t], most(random));
+  const [along, without, alongNull, withoutNull] = OF.flatMap(of =>
+    [Object.keys(WAYS)[0], LOST].map(way => partsAdded(tokens, n, way, of)),
+  );
+  const isClear = (t, values, random) => exceeds(values[t], most(random));
   const named = (values, random) =>
     d3
       .sort(d3.range(n), t => -Math.abs(values[t]))
@@ -132,7 +130,7 @@ function tokensSaid() {
     (clear.length
       ? say`above a model of random weights both ways: ${clear.map(token).join(", ")}. `
       : say("none is above a model of random weights both ways. ")) +
-      say`In nats (+0.69: twice as likely), of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients: ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
+      say`In nats (+0.69: twice as likely), of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients (the slope of the log-probability, summed on the way from no words to these): ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
       say`Lost without each alone: ${named(without, withoutNull)} (random weights: up to ${most(withoutNull).toFixed(2)}). ` +
       say`The two rank the ${n} tokens alike by ${two(alike)}, with random weights by ${two(byChance)} (Spearman’s correlation; 1 is the same order).` +
       (alike > byChance ? "" : say(" Random weights agree more: read the largest, not the order.")),
@@ -151,6 +149,26 @@ function tokensSaid() {
   return said;
 }
 
+function headsSaid() {
+  // the heads without which the guess loses most, also where they write nothing towards it
+  const [lost, byChance] = OF.map(of => partsAdded(made.pushes.heads, L * H, LOST, of)),
+    isClear = head => exceeds(lost[head], most(byChance));
+  const heads = d3.sort(d3.range(L * H), head => -Math.abs(lost[head])).slice(0, NAMED),
+    chance = head => (isClear(head) ? "" : say(" (at chance)"));
+  const named = heads.map(head => `${nameOf(head)} ${nats(lost[head])}${chance(head)}`).join(", ");
+  const parts = state.guess === NTH[0] ? (partsOfGuess() ?? []) : [];
+  const isIndirect = head =>
+    parts.some(d => isMine(d) && d.layer * H + d.head === head && !d.isClear);
+  const indirect = heads.filter(head => isClear(head) && isIndirect(head)).map(nameOf);
+  return line(
+    say("Heads:"),
+    say`lost without each alone: ${named} (random weights: up to ${most(byChance).toFixed(2)}).` +
+      (indirect.length
+        ? say` At chance in what they write towards the guess themselves, so that they act through later parts: ${indirect.join(", ")}.`
+        : ""),
+  );
+}
+
 // the token of whose guess it is told in the first run, or null
 const pushedAt = () => partOf(page.runs[0])?.outputs?.pushes?.place ?? null;
 
@@ -159,13 +177,13 @@ function pushHint() {
   const {what, place, gap, hidden} = made.pushes,
     where = say`token ${place}, “${escaped(made.labels[place])}”`;
   const whole = made.classes ? "" : isCausal() ? say` behind ${where}` : say` at ${where}`;
-  const most = (100 * gap[OF.indexOf(state.chance)]).toPrecision(2);
+  const rest = (100 * gap[OF.indexOf(state.chance)]).toPrecision(2);
   return (
     say`What each token, and each head, adds to the log-probability of the guess “${escaped(what)}”${whole}` +
     say`${hidden ? say(", which is hidden for it") : ""}, in nats (+0.69 makes it twice as likely). <b class=more>Purple</b>, ` +
     say`upwards, adds; <b class=less>olive</b>, downwards, takes away. <b>${state.way}</b>: ${WAYS[state.way]}` +
     (state.way === Object.keys(WAYS)[0]
-      ? say`, up to a gap of ${most}% of the largest part.`
+      ? say`, up to a gap of ${rest}% of the largest part.`
       : ".") +
     (state.way === LOST
       ? ""

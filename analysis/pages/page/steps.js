@@ -81,7 +81,7 @@ const STEPS = {
       ? say` In ${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}.`
       : ""),
   mlp: ({n}, {d_model: D, d_mlp: M, act}) =>
-    say`Each token by itself goes from ${D} numbers to ${M}, through ${act}, and back. In layer ${layerOf(state.head)} this ` +
+    say`Each token by itself goes from ${D} numbers to ${M}, each through the function ${act}, and back. In layer ${layerOf(state.head)} this ` +
     say`adds a vector of length ${lengthWritten("mlp_out", n)} at ${token(n)}.`,
   add: ({n}) =>
     say(

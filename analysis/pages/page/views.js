@@ -74,9 +74,9 @@ const VIEWS = {
         : say("Its queries and keys in the plane.")) +
       `<span class=by-keys>${say(" Arrow keys move from head to head.")}</span>` +
       marksHint() +
-      (state.sort === "sharpest first"
-        ? say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.")
-        : "") +
+      (isDifference()
+        ? ""
+        : say(" Sharpness: 0 is a head that looks at all tokens alike, 1 at one of them.")) +
       (isAnywhere() || !hasOffsets
         ? ""
         : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
