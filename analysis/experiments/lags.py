@@ -543,7 +543,7 @@ register(
     "column of query and key: how well they fit when the key is moved by a lag; darker "
     "columns weigh more. In the middle, what each column adds to the mean score of a pair of "
     "tokens, less its own median, stacked to both sides of 0. Where maxima of many columns "
-    "meet, all stand on one side and the black line, their sum, is as high as the stack; "
+    "meet, all stand on one side and the thick line, their sum, is as high as the stack; "
     "where maxima meet minima it lies between two stacks. The right has the mean score again "
     "(blue), and the mean attention (vermilion), which should have its bar where the sum peaks: it "
     "is the softmax of these scores. Orange is the part of the scores between positions, "

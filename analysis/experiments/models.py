@@ -208,7 +208,7 @@ register(
     look="The first figure has the highest peak of each table and the power of its slow waves. "
     "Each other chart is the spectrum of one model's position table, as it is, and all have "
     "one logarithmic scale; compare amplitudes only between models with the same number of "
-    "positions. Above the black line there is a wave that the model's own rows in random "
+    "positions. Above the level line there is a wave that the model's own rows in random "
     "order do not give. Compare where the hills stand: in the grey at the left (slow waves "
     "and drifts over the whole context) or away from it (waves of a few tokens), and how high "
     "they are.",

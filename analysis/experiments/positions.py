@@ -273,7 +273,7 @@ RISE = When(
 
 register(
     positions,
-    look="Where the blue curve rises above the black line, outside the grey, the table holds a "
+    look="Where the blue curve rises above the level line, outside the grey, the table holds a "
     "wave that its rows in random order do not give. In the grey lie slow waves and drifts over "
     "the whole table: they distinguish near from far, and do not count as a peak. A curve that "
     "only falls, like the curve of a drift, has low frequencies only, though single lines may "

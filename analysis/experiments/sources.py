@@ -533,13 +533,13 @@ GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
 register(
     sources,
     look="The second figure has the mean score of the sharpest heads by lag, decomposed into terms "
-    "that sum to it exactly: where the blue line coincides with the black one, positions "
+    "that sum to it exactly: where the blue line coincides with that of the sum, positions "
     "cause the peak; where other lines do, words cause it, or what earlier layers computed "
     "from words and positions. In layer 0 the position term is that of the table; in later "
     "layers it is the mean at each position over documents, for queries over one half of them "
     "and for keys over the other. In the first figure bars divide each peak among the terms, "
     "and position × position among the periods of its waves: a spike has all frequencies "
-    "equally (black dashes), and waves of long periods alone cannot form a narrow peak. Its "
+    "equally (dashes), and waves of long periods alone cannot form a narrow peak. Its "
     "panel at the right shows the share of the variance of a token's scores that the lag "
     "explains (Toeplitz scores depend only on it), and the share of position × position.",
     published="The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
