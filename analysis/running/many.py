@@ -79,7 +79,7 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
     late = [job for job in jobs if plan and job.experiment in plan.left_out]
     waiting = [job for job in jobs if job not in late]
     took, start = {}, time.monotonic()
-    groups = _groups(waiting, n_processes)
+    groups = _groups(waiting, n_processes, plan)
     more = _while_time_is_left(plan, late, waiting, took, start)
     groups = itertools.chain(groups, more)
     if n_processes == 1:
@@ -145,7 +145,7 @@ def _rank(job):
     return READING if experiment.option_names & COUNTED else QUICK
 
 
-def _groups(jobs, n_processes):
+def _groups(jobs, n_processes, plan=None):
     """Jobs that run together, because they share passes, and each other by itself: [[Job]].
 
     As many groups share as half of the processes, once each has done EARLY quick jobs; the other
@@ -160,7 +160,10 @@ def _groups(jobs, n_processes):
     n_quick = ranks.count(QUICK)
     reading = jobs[n_quick:n_alone]
     if n_processes > 1:
-        reading.sort(key=lambda job: -budget.passes(job.experiment))
+        names = [job.experiment for job in reading]
+        expected = plan.expected if plan else {}
+        length = {name: expected.get(name, budget.passes(name)) for name in names}
+        reading.sort(key=lambda job: -length[job.experiment])
     groups = [[job] for job in (*jobs[:n_quick], *reading)]
     early = min(EARLY * n_processes, n_quick)
     place = n_alone if n_processes == 1 else early

@@ -99,6 +99,12 @@ def test_more_cores_do_more_and_shared_passes_are_on_half_of_them():
     assert budget.side_by_side(expected, 2) == 100 and budget.side_by_side(expected, 8) == 25
 
 
+def test_nothing_ends_before_its_longest_experiment():
+    expected = {"joint-space": 300.0, "remove-positions": 40.0, "lags": 90.0}
+    assert budget.side_by_side(expected, 2) == 300.0
+    assert budget.side_by_side(expected | {"remove-positions": 290.0}, 2) == 340.0
+
+
 def test_the_time_left_follows_what_the_finished_ones_took():
     """The 100 s that were expected count as true beside what is known; no core is always busy."""
     plan = planned(0.001)._replace(expected={"dial": 60.0, "lags": 40.0}, left_out=(), cores=1)
@@ -121,7 +127,8 @@ def test_of_what_is_left_out_the_time_left_counts_what_will_be_taken_in():
 def test_without_a_table_of_positions_some_experiments_ask_less():
     table, none = (planned(0.1, kind=budget.Kind(has_table=x)).expected for x in (True, False))
     less = {name for name in NAMES if none[name] < 0.5 * table[name]}
-    assert less == {"circuit", "joint-grid", "paths", "inject-positions", "rotation"}
+    assert less > {"circuit", "joint-grid", "paths", "inject-positions", "rotation", "notch"}
+    assert not less & {"patch", "scale-positions", "attention"}
     rotary, learned = (
         minitx.load(weights.find(f"zoo/{x}")) for x in ("causal-rotary", "masked-learned")
     )

@@ -83,6 +83,10 @@ def test_what_takes_longest_goes_first_of_what_reads_by_itself():
     groups = [[job.experiment for job in jobs] for jobs in many._groups(jobs, 2)]
     assert groups[:4] == [["models"], ["dial", "lags"], ["mask-positions"], ["shift"]]
     assert groups[4:] == [["rotation"], ["norms"]]  # rotation reads a single document
+    expected = dict.fromkeys(names, 1.0) | {"norms": 300.0, "rotation": 20.0}  # of this model
+    plan = budget.Plan(10.0, 0, 0, (), expected, 0.0, cores=2)
+    planned = [job.experiment for [job, *_] in many._groups(jobs, 2, plan)]
+    assert planned[:4] == ["models", "dial", "norms", "rotation"]
     alone = [job.experiment for [job, *_] in many._groups(jobs, 1)]
     assert alone == ["models", "shift", "norms", "mask-positions", "rotation", "dial"]
 
