@@ -275,6 +275,14 @@ def titled(picture, title, above=24):
     return start + strip + metadata + content
 
 
+def nothing(axes, reason):
+    """Why a chart has nothing to show, in its place."""
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    style = {"ha": "center", "va": "center", "color": GREY}
+    axes.text(0.5, 0.5, reason, transform=axes.transAxes, **style)
+
+
 def plain_log(axis):
     """Name 1, 2 and 5 times each power of ten on a logarithmic axis, as numbers are written."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter

@@ -225,11 +225,10 @@ def _describe(r, a, layer, b):
 def plot(r):
     """Matrices of all pairs, turned head by deeper head: attention kept, moved, and the null."""
     figure = draw.figure(12.5, np.clip(0.32 * len(r["turned"]), 2.2, 9) + 2.4)
-    panels = figure.subplots(1, 3, sharey=True)
     if not r["n_pairs"]:
-        for axes in panels:
-            axes.set(title="no pair of heads with a direction", xticks=[], yticks=[])
+        draw.nothing(figure.subplots(), "no pair of heads with a direction")
         return figure
+    panels = figure.subplots(1, 3, sharey=True)
     images = [_draw_matrix(axes, r, *matrix) for axes, matrix in zip(panels, MATRICES)]
     panels[0].set_ylabel("head that is turned")
     bar = {"location": "bottom", "aspect": 30}

@@ -294,6 +294,9 @@ def _samples():
 
 def _draw_all(axes, r):
     """The attention of each head with a direction to its offset, under every condition."""
+    if not r["n_directed"]:
+        draw.nothing(axes, "no head has a direction")
+        return
     x = np.arange(len(CONDITIONS))
     for layer, head in r["directed_heads"]:
         color = COLORS[r["kind_of_heads"][layer, head]]
@@ -305,8 +308,7 @@ def _draw_all(axes, r):
     axes.set(ylim=(-0.03, 1.03), xlim=(-0.3, len(x) - 0.7))
     axes.set_ylabel("attention to its offset on the text")
     axes.set_title(f"{r['n_directed']} heads with a direction, and what it is built on")
-    if r["n_directed"]:
-        axes.legend(**draw.BESIDE)
+    axes.legend(**draw.BESIDE)
 
 
 register(

@@ -93,11 +93,12 @@ def _by_layer(r):
 
 def _draw_layers(figure, r, layers):
     """A line for each head of some layers."""
-    panels = figure.subplots(1, max(len(layers), 1), squeeze=False, sharey=True)[0]
+    if not layers:
+        draw.nothing(figure.subplots(), "no head has a direction")
+        return
+    panels = figure.subplots(1, len(layers), squeeze=False, sharey=True)[0]
     for axes, i in zip(panels, layers):
         _draw_lines(axes, r, i)
-    if not layers:
-        panels[0].set_title("no head has a direction")
     panels[0].set_ylabel("offset with most attention\n(tokens; heads a little apart)")
     panels[0].locator_params(axis="y", integer=True)
 
@@ -158,6 +159,9 @@ def _in_order(n):
 
 def _draw_weights(axes, r, rows):
     """Attention at the expected offset, mean over the heads of each layer, with the null."""
+    if not rows:
+        draw.nothing(axes, "no head has a direction")
+        return
     shifts = r["shifts"]
     for number, color, other in _in_order(len(rows)):
         i = rows[number]

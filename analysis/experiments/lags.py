@@ -502,6 +502,9 @@ def _draw_disc(axes, place, directed):
 
 def _draw_shares(axes, r):
     """Share of the peak that position x position holds, for the heads with a direction."""
+    if not r["n_directed"]:
+        draw.nothing(axes, "no head has a direction")
+        return
     L, H = r["directed"].shape
     edge = {"markeredgecolor": "black", "markeredgewidth": 0.5}
     for row, head in np.argwhere(r["directed"]):

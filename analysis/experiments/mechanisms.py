@@ -373,8 +373,8 @@ register(
     mechanisms,
     draw=figures(Part(_draw_first, height=_height), Part(_draw_changes, height=_height)),
     look="One row per model. The bar of a sharp head is near 1, far to the right of the "
-    "upright line, which is uniform attention. A short bar of the reach means that the model looks at "
-    "near tokens. R² above its line in a row without any mechanism is due to the causal "
+    "upright line, which is uniform attention. A short bar of the reach means that the model "
+    "looks at near tokens. R² above its line in a row without any mechanism is due to the causal "
     "mask. A long bar of the loss without positions means that the model needs them. The "
     "chart of the length falls or is flat if a mechanism generalizes beyond the training "
     "length, and rises if it does not. A learned table has no rows there: it is repeated from "

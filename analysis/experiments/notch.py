@@ -50,6 +50,9 @@ def notch(
 
 def _draw_ways(figure, r):
     """What each head with a direction keeps, band by band, in each of WAYS."""
+    if not r["directed"].any():
+        draw.nothing(figure.subplots(), "no head has a direction")
+        return
     axes = figure.subplots(1, len(WAYS))
     for i, way in enumerate(WAYS):
         image = _draw_kept(axes[i], r, way)
@@ -69,13 +72,12 @@ def _draw_kept(axes, r, way):
     """A row for each head with a direction, a column for each band."""
     places = np.argwhere(r["directed"])
     kept = r[f"kept_{way}"].swapaxes(1, 2)[r["directed"]]  # [heads K]
-    shown = kept if len(kept) else np.zeros((1, len(r["bands"])))
-    image = axes.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(kept, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     step = -(-len(places) // NAMED) or 1
     named = [_name(r, *place) for place in places[::step]]
     axes.set_yticks(range(0, len(places), step), named)
     axes.set_xticks(range(len(r["bands"])), r["bands"], rotation=30, ha="right")
-    axes.set(xlabel="periods (tokens)", title=TITLES[way] if len(kept) else "no direction")
+    axes.set(xlabel="periods (tokens)", title=TITLES[way])
     if len(places) <= NAMED:
         for i, j in np.ndindex(kept.shape):
             color = "white" if kept[i, j] > 0.6 else "black"

@@ -170,12 +170,14 @@ def _of_heads(r):
 
 def _draw_pair(figure, r, pair):
     """Attention by offset of one head, in plain and in spread documents."""
+    if pair is None:
+        draw.nothing(figure.subplots(), "no head has a direction")
+        return
     left, right = figure.subplots(1, 2)
     left.set(title="plain documents, old table", xlabel="offset of the key (tokens)")
     right.set_xlabel("offset of the key (tokens; words stand apart)")
-    if pair is not None:
-        _draw_head(left, right, r, pair)
-        right.legend(**draw.ABOVE)
+    _draw_head(left, right, r, pair)
+    right.legend(**draw.ABOVE)
 
 
 def _draw_head(left, right, r, pair):

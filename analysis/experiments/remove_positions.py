@@ -369,6 +369,7 @@ def _draw_perplexities(axes, r):
     )
     axes.set_yticks(rows, PERPLEXITIES)
     axes.set(xscale="log", ylim=(len(rows) - 0.4, -0.6))
+    draw.plain_log(axes.xaxis)
     axes.set_xlabel(f"{perplexity_kind(r)}, by convention")
     axes.grid(axis="y", linewidth=0.4)
     axes.legend(**draw.ABOVE | {"ncols": 3, "columnspacing": 1})

@@ -1,6 +1,7 @@
 """What figures show is all there is to see: nothing cut off, left out, overlapping or empty."""
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 from matplotlib.patches import Circle
 from matplotlib.text import Annotation, Text
-from outcomes import run
+from outcomes import SMALL, run
 
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
@@ -18,12 +19,18 @@ from minitx.analysis.contract import registry
 from minitx.analysis.drawing import curves, draw
 from minitx.analysis.experiments import attribute, profiles
 from minitx.analysis.maths import spectra
-from minitx.analysis.measures import inputs, perplexities
+from minitx.analysis.measures import document_features, inputs, perplexities
 
 
 @pytest.fixture(scope="module")
 def deep():
     return minitx.load("deep-roberta")
+
+
+@pytest.fixture(scope="module")
+def undirected():
+    bert = minitx.load("tiny-bert")
+    return document_features.untrained(bert, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +222,16 @@ def turned(deep):
 @pytest.fixture(scope="module")
 def drawn_maps(turned):
     return drawn("rotation", turned)
+
+
+@pytest.mark.parametrize("name", ["chain", "conditions", "dial", "lags", "notch", "relearn"])
+def test_without_heads_with_a_direction_a_chart_says_so_and_has_no_axes(undirected, name):
+    _, charts = drawn(name, run(name, undirected, **SMALL[name]))
+    reason = re.compile("no (pair of heads with|head has) a direction")
+    [without, *_] = [x for x in charts if any(reason.match(t.get_text()) for t in x.texts)]
+    assert not [*without.get_xticks(), *without.get_yticks()] and not without.get_title()
+    for axes in charts:
+        assert axes.texts or axes.lines or axes.images or axes.patches or axes.collections
 
 
 def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned, drawn_maps):

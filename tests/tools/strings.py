@@ -36,7 +36,7 @@ PIECES = (
     """__wrapped__ measure value chance without then otherwise template join none pieces""".split()
 )
 DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
-    Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
+    Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between nothing""".split()
 TABLES = """
     analysis.commands.steer PARTS
     analysis.commands.trace TITLES
