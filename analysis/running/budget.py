@@ -43,6 +43,7 @@ class Kind(NamedTuple):
     n_heads: int = HEADS  # of all layers
     reads_pictures: bool = False
     has_table: bool = True  # of positions
+    logits: float = 1.0  # a pass with the logits of all tokens, in passes
 
 
 class Cost(NamedTuple):
@@ -56,6 +57,7 @@ class Cost(NamedTuple):
     tokens: int = 0  # of each (0: the model's longest input)
     hidden: float = 0.0  # of UNIT tokens, one at a time: a masked model's pass for each
     by_head: bool = False  # as many more as the model has more than HEADS
+    causal: float = 1.0  # of all this in a causal model with a table of positions
     no_table: float = 1.0  # of all this where a model has no table of positions
 
     def length(self, T, longest):
@@ -68,16 +70,23 @@ class Cost(NamedTuple):
         passes = self.each * (kind.n_heads / HEADS if self.by_head else 1.0)
         return passes * max(1.0, self.hidden * length / UNIT * kind.is_masked)
 
+    def share(self, kind):
+        """Of all this, what it takes in such a model."""
+        if not kind.has_table:
+            return self.no_table
+        return 1.0 if kind.is_masked or kind.reads_pictures else self.causal
+
 
 # Fitted to reports on encoders of 6 layers and width 384 and of BERT-base's shape, and on decoders
-# of 6 layers and width 512 and of GPT-2's shape, where they had the experiment; estimates: that of
-# alignment, and how much more many heads take. What says least is first.
+# of 6 layers and width 512 and of GPT-2's shape, where they had the experiment (passes that several
+# share are cheaper in GPT-2); estimates: that of alignment, and how much more many heads take. What
+# says least is first.
 COSTS = {
     "relearn": Cost(2, 1700),
     "circuit": Cost(3, 100, 160, 24, tokens=UNIT, by_head=True, no_table=0.3),
     "joint-grid": Cost(1.5, 420, no_table=0.3),
     "attribution": Cost(2, 10, 400, 8, tokens=32, by_head=True),
-    "mechanisms": Cost(4, 25, 32, 60, no_table=0.6),
+    "mechanisms": Cost(4, 25, 32, 60),
     "paths": Cost(1.2, 10, 70, 24, tokens=UNIT, by_head=True, no_table=0.3),
     "patch": Cost(2, 10, 55, 24, tokens=UNIT, by_head=True),
     "reviews": Cost(1.5, 800),
@@ -86,26 +95,26 @@ COSTS = {
     "scale-positions": Cost(2.5, 1, 23, 20),
     "mask-positions": Cost(3, 10, 15, 36, tokens=64, hidden=6),
     "shift": Cost(1, 1, 8, 20, hidden=4),
-    "slices": Cost(0.3, 10, 18, 4, no_table=0.5),
-    "dial": Cost(0.7, 8, 12, 16, no_table=0.4),
-    "notch": Cost(0.7, 25, 9, 12, no_table=0.3),
+    "slices": Cost(0.3, 10, 18, 4),
+    "dial": Cost(0.7, 8, 12, 16, causal=4.0, no_table=0.4),
+    "notch": Cost(0.7, 25, 9, 12, causal=8.0, no_table=0.3),
     "joint-space": Cost(1.5, 20),
-    "probe": Cost(1, 100, 9, 60, is_own=True, no_table=0.6),
+    "probe": Cost(1, 100, 9, 60, is_own=True),
     "remove-positions": Cost(2, 4, 7, 20, hidden=5),
     "rotation": Cost(2, 280, 2, 1, no_table=0.05),
-    "profiles": Cost(1.3, 5, 3, 100, is_own=True, no_table=0.4),
-    "conditions": Cost(1, 2, 11, 8, no_table=0.8),
-    "sources": Cost(0.8, 15, 9, 16, no_table=0.5),
-    "components": Cost(1, 40, 10, 16, no_table=0.5),
+    "profiles": Cost(1.3, 5, 3, 100, is_own=True),
+    "conditions": Cost(1, 2, 11, 8),
+    "sources": Cost(0.8, 15, 9, 16),
+    "components": Cost(1, 40, 10, 16),
     "extraction": Cost(0.6, 5, 2, 16),
     "positions": Cost(0.7, 15, 4, 16, is_own=True),
     "queries-keys": Cost(1, 160),
-    "kernel": Cost(1.4, 12, 9, 20, no_table=0.5),
-    "lags": Cost(1.2, 35, 8, 20, no_table=0.5),
+    "kernel": Cost(1.4, 12, 9, 20),
+    "lags": Cost(1.2, 35, 8, 20),
     "residual": Cost(0.5, 1, 2, 8),
     "chain": Cost(0.7, 1, 10, 8),
     "bases": Cost(0.4, 30, 1, 16),
-    "cca": Cost(0.3, 35, 4, 24, is_own=True, no_table=0.6),
+    "cca": Cost(0.3, 35, 4, 24, is_own=True),
     "norms": Cost(0.4, 16, 0.5, 60, is_own=True),
     "mixing": Cost(0.4, 3, 2, 8),
     "parts": Cost(0.3, 5),
@@ -132,6 +141,11 @@ OF_PICTURES = {
 OF_TABLE = {  # what reads a table of positions
     *("models", "singular-values", "relearn", "reviews", "shift", "remove-positions", "positions"),
     *("norms", "queries-keys", "extraction", "residual", "chain"),
+}
+OF_LOGITS = {  # of a causal model the logits of all tokens can cost as much as all layers
+    *("circuit", "attribution", "mechanisms", "paths", "patch", "projections", "inject-positions"),
+    *("scale-positions", "mask-positions", "shift", "dial", "notch", "remove-positions"),
+    *("attribute", "predict"),
 }
 OTHERS = Cost(1, 20)  # what is not listed
 
@@ -231,8 +245,9 @@ def _plan(seconds, names, minutes, n, documents, kind):
         N = given if given and cost.documents else by_itself
         length = cost.length(T, max(seconds))
         of_documents = N * cost.of_document(length, kind) * np.interp(length, *curve)
-        whole = float(cost.seconds + cost.fixed * of_unit + of_documents)
-        expected[name] = whole * (1.0 if kind.has_table else cost.no_table)
+        passes = cost.fixed * of_unit + of_documents
+        whole = float(cost.seconds + passes * (kind.logits if name in OF_LOGITS else 1.0))
+        expected[name] = whole * cost.share(kind)
     whole = side_by_side(expected, n)
     return Plan(minutes, most, T, (), expected, whole, kind.reads_pictures, n)
 
@@ -271,6 +286,7 @@ def of_model(model, minutes, n, given):
     reader = sides.reader(model)
     cfg = reader.config
     kind = kind_of(reader)
+    kind = kind._replace(logits=_with_logits(reader))
     tried = [cfg.n_ctx] if kind.reads_pictures else lengths(cfg.n_ctx, tokens)
     seconds = _of_lengths(reader, tried, n)
     names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]
@@ -320,24 +336,35 @@ def _of_lengths(model, lengths, n):
 
 
 def _timed(model, T, n):
-    """Seconds of a pass over T tokens on one core, alone or while all n are busy, what is longer.
-
-    Of a causal model it is that of a loss: the logits of all tokens can cost as much as all layers.
-    """
+    """Seconds of a pass over T tokens on one core, alone or while all n are busy: the longer."""
     rng, cfg = np.random.default_rng(0), model.config
     of_pictures = cfg.picture is not None
     tokens = rng.random((T, cfg.n_vocab)) if of_pictures else rng.integers(cfg.n_vocab, size=T)
 
     def seconds(_, clock=time.thread_time):
         begin = clock()
-        x = forward(model, tokens)
-        if model.config.task_head == "causal":
-            logits(model, x)
+        forward(model, tokens)
         return clock() - begin
 
     with blas.one_thread_of_blas(), ThreadPoolExecutor(n) as threads:
         alone = min(seconds(i, time.perf_counter) for i in range(2))
         return max(alone, *threads.map(seconds, range(n)))
+
+
+def _with_logits(model):
+    """What a pass of a causal model with the logits of all tokens takes, in passes."""
+    if model.config.task_head != "causal":
+        return 1.0
+    tokens = np.arange(min(UNIT, model.config.n_ctx)) % model.config.n_vocab
+
+    def seconds(compute, *given):
+        begin = time.thread_time()
+        x = compute(model, *given)
+        return time.thread_time() - begin, x
+
+    with blas.one_thread_of_blas():
+        (of_pass, x), _ = (seconds(forward, tokens) for _ in range(2))
+        return 1.0 + min(seconds(logits, x)[0] for _ in range(2)) / of_pass
 
 
 # --- in words

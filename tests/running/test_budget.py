@@ -124,10 +124,20 @@ def test_of_what_is_left_out_the_time_left_counts_what_will_be_taken_in():
     assert budget.time_left(turned, ["dial", "lags"], {}, 10.0) == pytest.approx(540)
 
 
+def test_losses_of_a_causal_model_take_its_logits():
+    masked, causal = (
+        planned(0.1, kind=budget.Kind(is_masked=x, logits=y)).expected
+        for x, y in ((True, 1.0), (False, 3.0))
+    )
+    assert causal["lags"] == masked["lags"]
+    assert causal["scale-positions"] > 2 * masked["scale-positions"]
+    assert causal["notch"] > 10 * masked["notch"]
+
+
 def test_without_a_table_of_positions_some_experiments_ask_less():
     table, none = (planned(0.1, kind=budget.Kind(has_table=x)).expected for x in (True, False))
     less = {name for name in NAMES if none[name] < 0.5 * table[name]}
-    assert less > {"circuit", "joint-grid", "paths", "inject-positions", "rotation", "notch"}
+    assert {"circuit", "joint-grid", "paths", "inject-positions", "rotation", "notch"} <= less
     assert not less & {"patch", "scale-positions", "attention"}
     rotary, learned = (
         minitx.load(weights.find(f"zoo/{x}")) for x in ("causal-rotary", "masked-learned")
