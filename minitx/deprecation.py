@@ -13,9 +13,9 @@ __all__ = ["deprecated", "renamed"]
 
 
 def renamed(**new_of):
-    """A decorator of a function that takes these keywords by their former names, too.
+    """Decorator former="new": calls may still give the parameter `new` by its former name.
 
-    Raises TypeError where both are given.
+    Such a call gives a DeprecationWarning; one with both names raises TypeError.
 
     >>> import warnings
     >>> @renamed(n="n_tokens")

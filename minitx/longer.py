@@ -23,9 +23,10 @@ def is_outgrown(cache, cfg, tokens, valid):  # [B T], [B S] -> bool
 
 
 def run_again(forward, model, cache, valid, hook, of_new):  # [B S] -> [B T D]
-    """A pass of all tokens, old and new -> the stream of the new ones.
+    """A pass of all tokens, old and new, that renews the cache -> the stream of the new tokens.
 
-    of_new: what is given for the new tokens alone. Raises ValueError if anything is.
+    of_new: positions and mask, which a caller gives for the new tokens alone. Raises ValueError
+    unless both are None.
     """
     if any(x is not None for x in of_new):
         text = "with these tokens the text is so long that all are turned otherwise (rope)"

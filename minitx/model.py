@@ -266,10 +266,10 @@ def keys_values(x, w, cfg, hook):  # [B S D] -> [B G S d] twice
     return k, v
 
 
-def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d]
-    """Queries or keys, normed and turned by their place (positions.py).
+def placed(name, x, w, cfg, hook, turn=None):  # [B T A] -> [B H T d], or [B T K] -> [B G T d]
+    """Queries or keys by head; normed if the model does, and turned by position if `turn` is given.
 
-    All heads are normed together (OLMo 2), or each by itself (Qwen3).
+    Norms are of all heads together (OLMo 2), or of each head (Qwen3).
     """
     if cfg.qk_norm_all:
         x = norm(f"ln_all_{name}", x, w, cfg, hook)

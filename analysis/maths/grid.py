@@ -27,7 +27,7 @@ def amplitudes(table, rows, columns):  # [T D] -> [R C//2+1 D]
 
 
 def frequencies(rows, columns):  # -> [R], [C//2+1]
-    """The cycles down and across of `amplitudes`.
+    """Cycles over the grid along both axes of `amplitudes`: down f_y, across f_x.
 
     >>> frequencies(4, 4)
     (array([-2, -1,  0,  1]), array([0, 1, 2]))

@@ -358,7 +358,7 @@ def best(correlations, scope):
 
 
 def format_scale(c):
-    """A scale as text, which says so if it is the least or the largest that was tried.
+    """A scale as text; it says if this is the least or the largest that was tried.
 
     >>> format_scale(1.414), format_scale(8.0)
     ('1.41', '8 (the largest tried)')

@@ -103,9 +103,10 @@ def gathered(q, k):
 
 
 def in_plane(q, k):
-    """Distances in the plane of the first two principal components of both: [... T T].
+    """Euclidean distances of queries and keys in one plane: [... T d] twice -> [... T T].
 
-    What lies in one plane keeps its distances:
+    The plane is that of the first two principal components of queries and keys together, so points
+    that lie in one plane keep their distances; a query and a key:
 
     >>> q, k = np.eye(3)[:1], np.eye(3)[1:2]
     >>> in_plane(q, k).round(6)

@@ -51,7 +51,9 @@ def rows_of(energy, density, T):
 
 
 def last_frequency(energy):
-    """Frequency up to which a map [F A] has REACHED of its energy away from frequency 0.
+    """Frequency up to which a map [F A] has the share REACHED of its energy, frequency 0 left out.
+
+    At least 8, or the highest frequency if there are fewer.
 
     >>> energy = np.zeros((33, 4))
     >>> energy[20] = 1

@@ -15,7 +15,7 @@ import scipy
 
 
 def distances(T, causal=True, seed=None):
-    """Tokens between query and key [T S]; 0 for the later keys that a causal model hides.
+    """Distance in tokens of each key from each query [T S]; 0 for keys that a causal model hides.
 
     seed: gives the null; each query's distances are permuted among the other keys that it sees, so
     that the distances say nothing about the order.

@@ -59,8 +59,8 @@ def attention_between(pattern, queries, keys, reach=profiles.REACH):
 def cells(offset, shifts, follows, causal):
     """Offset that each head should attend to, [S H], and where that can be tested, bool [S H].
 
-    offset: [H], without a shift. follows: tokens that the offset moves for each token of the shift.
-    It can be tested at shifts other than 0, and in a causal model only for keys that are not later.
+    offset: [H], without a shift. shifts: [S]. follows: tokens by which the offset should move for
+    each token of the shift. A shift of 0 tests nothing, nor does a later key in a causal model.
 
     A head at offset -1, whose keys are moved by -2 ... 2 tokens, in a causal model:
 

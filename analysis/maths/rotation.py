@@ -374,8 +374,8 @@ def bin_centres(bins=64):
 def binned(g, theta, bins=64):
     """Energy g^2 summed over the angles nearest to each of bin_centres: [F n], [n] -> [F bins].
 
-    Unlike g it does not depend on which eigenvectors of equal eigenvalues were taken; -pi and pi
-    are one angle.
+    Unlike g it does not depend on which eigenvectors of equal eigenvalues were taken. Raises
+    ValueError if bins is odd.
 
     Angles -pi and pi are one:
 

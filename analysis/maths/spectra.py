@@ -95,10 +95,10 @@ def peaks(spectrum, times=5.0):
 
 
 def line_shares(amplitudes):
-    """Share of each column's power in its strongest line, DC left out: [F D] -> [D], and [D] where.
+    """Share of each column's power in its strongest line, and its frequency: [F D] -> [D], [D].
 
-    A line is a frequency with its two neighbours, into which a wave of a broken number of cycles
-    leaks. 0 for a column that does not vary.
+    A line is a frequency with its two neighbours, into which a wave leaks if its number of cycles
+    is not an integer. Frequency 0 is left out; both are 0 for a column that does not vary.
 
     A wave of 5 cycles, and noise:
 

@@ -23,10 +23,11 @@ def entries(*, table, rotary, bias, none, terms=None):
 
 
 def of_model(model, by_name):
-    """The entry of {mechanism: what is done} that is this model's; raises Nothing for a text.
+    """The entry for this model's mechanism, from {mechanism: what is done}.
 
-    A table of zeros tells nothing. Raises NotApplicable for a model of several
-    mechanisms, of one without an entry, or that lacks its table.
+    A position table of zeros counts as no mechanism. Raises Nothing if the entry is a text, with
+    this text; NotApplicable for a model with several mechanisms, with one that has no entry, or
+    whose table or other weights are not there.
     """
     names = context_extension.mechanisms(model)
     if names[0] in TABLES:

@@ -180,9 +180,10 @@ def describe_strengths(r):
 
 
 def head_profiles(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):
-    """Attention profile of every head on one document: [T] -> [L H R].
+    """Attention of every head to each offset, summed over queries: ids [T] -> [L H R].
 
-    edits: {point: f(x)}, what stands in the place of x. source: of a decoder's tokens, ids [S].
+    reach: offsets from -reach to reach, R of them. edits: {point: f(x)}, which replaces x. source:
+    the ids [S] that a decoder reads in its cross-attention.
     """
     return passes.value(profiles_read(model, document, edits, reach, source))
 

@@ -203,9 +203,10 @@ def masked(model, tokens, condition=None, every=1, start=0, window=0, stride=0, 
 
 
 def gaps(model, tokens, condition=None, every=1, start=0):
-    """Loss of ordinary tokens of a document [T], all hidden in one pass, in nats: [n].
+    """Loss of ordinary tokens of a document [T], hidden together in one pass, in nats: [n].
 
-    every, start: as in `masked`. Raises ValueError for a model that fills no gaps.
+    every, start: as in `masked`. Raises ValueError for a model that is no masked language model, or
+    for a document that is longer than it reads.
     """
     needs_head(model, "masked")
     before, after = ends(model, tokens)

@@ -13,20 +13,22 @@ from minitx.kernels import matmul_heads
 from ..maths import masks
 from . import inputs
 
-# name -> f(rows of the table that a text reads)
 # what the values of a mask do: the names of masks.MEANINGS, as the option of an experiment
 Meaning = Literal[
     "scores", "weights", "weights_raw", "embedding", "library-2023", "library-now", "library-now-2d"
 ]
+# name -> f(rows of the table that a text reads)
 POSITIONS = {"kept": lambda rows: rows, "zero": np.zeros_like}
 
 
 def condition(mask=None, meaning="weights", positions="kept", seed=None):
-    """condition(model) -> hook, as the losses want it.
+    """A function condition(model) -> hook, as losses.py takes it.
 
     mask: m(distance, head), or numbers from 0 to 1: an array that broadcasts to [H T S], or [S], a
-    value for each key; None for no mask. seed: gives the null of a function, as in masks.distances.
-    Raises ValueError for an unknown meaning or unknown positions.
+    value for each key; None for no mask. meaning: a name of masks.MEANINGS. positions: "kept", or
+    "zero" for zeros in the position table. seed: of the null of a mask m(distance, head), which
+    permutes distances (masks.distances). Raises ValueError for an unknown meaning or unknown
+    positions.
     """
     masks.meaning(meaning)
     if positions not in POSITIONS:

@@ -8,10 +8,11 @@ FIRST = 10, 50, 200
 
 
 class Agreement(NamedTuple):
-    """Agreement of estimated effects with patching, on the same pairs.
+    """Agreement of n estimated effects with those measured by patching, on the same pairs of texts.
 
-    rank_correlation: Spearman's. overlap: {k: share of the k largest estimates that are among the k
-    largest effects}. chance: the same for k drawn at random.
+    rank_correlation: Spearman's; NaN if one side does not vary. overlap: {k: share of the k
+    estimates of largest size that are among the k effects of largest size}, for k < n. chance: the
+    same for k drawn at random, k / n.
 
     >>> import numpy as np
     >>> from minitx.circuits.agreement import agreement

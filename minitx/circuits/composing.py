@@ -98,9 +98,10 @@ def normed(W, gain, rms_norm):  # [H D d], [D] -> [H D d]
 
 
 def turn(write, rng):  # [H d D] -> [H d D]
-    """Each head's output, turned by a random orthogonal matrix of its own.
+    """Each head's W_O, its output turned by a random orthogonal matrix [D D] of its own.
 
-    What counts is where its d directions come to lie: those of a random frame (Stewart 1980).
+    That moves the d directions of the output to a random orthonormal frame [D d], so that drawing
+    the frame is enough (Stewart 1980).
     """
     H, d, D = write.shape
     frame, _ = np.linalg.qr(rng.standard_normal((H, D, d)))

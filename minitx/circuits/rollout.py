@@ -15,10 +15,11 @@ POINTS = "pattern", "enc_pattern"
 def rollout(trace: Trace, point: str = "pattern") -> np.ndarray:
     """Attention rollout: share of each input token in each token after every layer, [L B T T].
 
-    trace: one that keeps `point` of all layers: "pattern", or "enc_pattern" of the encoder of an
-    encoder-decoder. Rows sum to 1. It uses attention weights alone, not values, W_O, norms
+    Entry [l, b, i, j]: of text b after layer l, the share of input token j in token i; over j the
+    shares sum to 1. trace: one that keeps `point` of all layers: "pattern", or "enc_pattern" of the
+    encoder of an encoder-decoder. Rollout uses attention weights alone, not values, W_O, norms
     or MLPs: compare it with `logit_attribution`, or replace a token and see what changes. Raises
-    KeyError if the patterns were not kept, ValueError for another point.
+    KeyError if the patterns of any layer were not kept, ValueError for another point.
 
     >>> import minitx
     >>> from minitx import circuits

@@ -158,16 +158,16 @@ def steering_vector(
     token: str = "last",
     seed: int = 0,
 ) -> SteeringVector:
-    """Mean of the stream before a layer over positive texts, minus that over negative ones: [D].
+    """The mean of the stream before a layer over positive texts, minus that over negative texts.
 
     positive, negative: a text or several, or rows of ids, best in pairs that differ in one thing.
     Equally many positive and negative texts are pairs, within which the null swaps labels. Give six
-    pairs or more: with fewer, more than one swap in 20 gives the vector itself.
+    pairs or more: with fewer, more than one swap in 20 gives the vector itself, or its negative.
     layer: from 0; -1 is the last. token: "last" reads each text's last token, "mean" the mean of
     all. seed: of the shuffled labels.
     Raises ValueError for a model of pictures, an encoder-decoder (give its `.encoder`), a layer
-    out of range, or a text that is too long. Source: Turner et al. 2023; Rimsky et al.
-    2024.
+    out of range, another token, no text, or a text that is too long. Source: Turner et al. 2023;
+    Rimsky et al. 2024.
 
     >>> import minitx
     >>> model = minitx.load("tiny-stories")
