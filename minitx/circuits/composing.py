@@ -104,7 +104,8 @@ def turn(write, rng):  # [H d D] -> [H d D]
     the frame is enough (Stewart 1980).
     """
     H, d, D = write.shape
-    frame, _ = np.linalg.qr(rng.standard_normal((H, D, d)))
+    frame, of_noise = np.linalg.qr(rng.standard_normal((H, D, d)))
+    frame *= np.sign(np.diagonal(of_noise, axis1=1, axis2=2))[:, None]  # each sign as likely
     _, triangle = np.linalg.qr(turned(write))  # write = triangle^T (an orthonormal frame)^T
     return turned(triangle) @ turned(frame)
 

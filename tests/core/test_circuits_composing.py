@@ -50,17 +50,17 @@ def test_it_is_that_of_whole_matrices(variant):
 
 
 def test_the_null_is_an_output_turned_by_random_orthogonal_matrices():
-    """Drawn again as [D D] turns: the same quantile, up to that of 200 draws."""
+    """Drawn again as [D D] turns: the same quantile, up to twice its error in 500 draws."""
     model = tiny.load("gpt2-causal")
-    null = circuits.composition(model, "k", n_draws=200)["k"].null
+    null = circuits.composition(model, "k", n_draws=500)["k"].null
     (wrote, _), (_, qk) = whole(model)
     turns = ortho_group(model.config.d_model, seed=5)
     norm, largest = np.linalg.norm, []
-    for _ in range(200):
+    for _ in range(500):
         drawn = [x @ turns.rvs() for x in wrote]
         values = [norm(x @ y.T) / norm(x) / norm(y) for x in drawn for y in qk]
         largest.append(max(values))
-    assert abs(null - np.quantile(largest, 0.95)) < 4 * np.std(largest) * 200**-0.5
+    assert abs(null - np.quantile(largest, 0.95)) < 6 * np.std(largest) * 500**-0.5
 
 
 def test_a_head_that_reads_one_other_is_known():
