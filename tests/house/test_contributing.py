@@ -13,7 +13,10 @@ import pytest
 LIST = "analysis/experiments/__init__.py"
 EXAMPLE = "analysis/experiments/first_token.py"
 ENTERED = '"slices", "projections",'
-GENERIC = "tests/experiments/test_every_experiment.py", "tests/experiments/test_options.py"
+GENERIC = (
+    *("tests/experiments/test_every_experiment.py", "tests/experiments/test_options.py"),
+    *("tests/running/test_budget.py", "tests/pages/test_story.py", "tests/pages/test_report.py"),
+)
 
 
 def in_tree(tree, *arguments):
@@ -72,7 +75,7 @@ def test_the_example_runs_draws_and_is_listed(tree, tmp_path):
 
 
 def test_the_example_passes_the_tests_of_all_experiments(tree):
-    words = "first-token or on_the_list"
+    words = "first-token or on_the_list or has_a_cost or a_list_names or stand_by_theme"
     options = "-q", "-p", "no:cacheprovider", "-k", words
     shown = in_tree(tree, "-m", "pytest", *options, *GENERIC)
     assert re.search(r"\.{8,}", shown), shown  # eight tests or more ran
