@@ -30,9 +30,9 @@ def test_what_reads_documents_has_a_cost_for_each():
     assert {*budget.COSTS} <= {*NAMES}  # of another experiment OTHERS
     counted = {"documents", "n_pairs"}
     for name, cost in budget.COSTS.items():
-        read = [x.default for x in registry.get(name).options if x.name in counted]
-        assert bool(cost.documents) <= bool(read), name
-        if any(read) and name != "joint-grid":  # whose documents are joined
+        numbers = [x.default for x in registry.get(name).options if x.name in counted]
+        assert bool(cost.documents) <= bool(numbers), name
+        if any(numbers) and name != "joint-grid":  # whose documents are joined
             assert cost.documents and cost.each, name
 
 
@@ -129,10 +129,8 @@ def test_of_what_is_left_out_the_time_left_counts_what_will_be_taken_in():
 
 
 def test_losses_of_a_causal_model_take_its_logits():
-    masked, causal = (
-        planned(0.1, kind=budget.Kind(is_masked=x, logits=y)).expected
-        for x, y in ((True, 1.0), (False, 3.0))
-    )
+    masked = planned(0.1, kind=budget.Kind()).expected
+    causal = planned(0.1, kind=budget.Kind(is_masked=False, logits=3.0)).expected
     assert causal["lags"] == masked["lags"]
     assert causal["scale-positions"] > 2 * masked["scale-positions"]
     assert causal["notch"] > 10 * masked["notch"]
