@@ -265,8 +265,8 @@ def test_questions_stand_by_theme_and_statements_on_any_transformer_are_counted_
     heads = [t for t, tags, _ in page.texts if tags[-2:] == ("tr", "th") and "tbody" in tags]
     used = {themes.of(name) for name in registry.EXPERIMENTS}
     assert [head for head in heads if head in used] == [x for x in themes.THEMES if x in used]
-    names = [name for own in themes.THEMES.values() for name in own]
-    names += [name for name in registry.EXPERIMENTS if themes.of(name) == themes.OTHER]
+    others = [name for name in registry.EXPERIMENTS if themes.of(name) == themes.OTHER]
+    names = [name for own in themes.THEMES.values() for name in own or others]
     assert {*names} == {*registry.EXPERIMENTS} and len(names) == len(registry.EXPERIMENTS)
     rows = re.findall(r'<th scope="row"><a href="#([^"]*)">', text)
     ids = [id_ for id_ in page.all("id") if id_ in registry.EXPERIMENTS]
