@@ -1,6 +1,6 @@
 """One file a family: which keys of a config.json and which tensors of a file mean what.
 
-To add a family is to write its file, to enter its model types here, and to add a golden variant.
+CONTRIBUTING.md says how one is added.
 """
 
 from dataclasses import replace

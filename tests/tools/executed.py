@@ -2,6 +2,7 @@
 
 import ast
 import io
+import linecache
 from contextlib import redirect_stdout
 from functools import cache
 
@@ -17,12 +18,13 @@ def executed(number):
 
     names, printed = {"__name__": "lesson"}, io.StringIO()
     with plt.style.context("default"), redirect_stdout(printed):
-        for cell in notebook.get(number).cells:
+        for n, cell in enumerate(notebook.get(number).cells):
             if cell.kind == "code" and LONG not in cell.source:
-                _run(cell.source, names)
+                _run(cell.source, names, f"<lesson {number}, cell {n}>")
                 plt.close("all")
     return names, printed.getvalue()
 
 
-def _run(source, names):
-    exec(compile(ast.parse(source), "cell", "exec"), names)
+def _run(source, names, title):
+    linecache.cache[title] = len(source), None, source.splitlines(keepends=True), title
+    exec(compile(ast.parse(source), title, "exec"), names)
