@@ -44,6 +44,7 @@ TABLES = """
     analysis.experiments.profiles BY_HEAD
     analysis.experiments.extraction KINDS
     analysis.experiments.extraction STANDS_OUT
+    analysis.experiments.mechanisms AXES
     analysis.experiments.mechanisms BY_KERNEL
     analysis.experiments.mechanisms LOSSES
     analysis.experiments.mechanisms LOST
