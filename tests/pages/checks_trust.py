@@ -75,6 +75,10 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
     assert float(said) == pytest.approx(correlation, abs=0.006)
     most = int(abs(parts.integrated).argmax())
     assert f"({most}) {parts.integrated[most]:+.2f}".replace("-", "−") in flow.text_content()
+    lost = attributions.of_heads(model, wanted).ablated
+    layer, head = np.unravel_index(abs(lost).argmax(), lost.shape)
+    largest = f"L{layer}H{head} {lost[layer, head]:+.2f}".replace("-", "−")
+    expect(flow).to_contain_text(f"Heads: lost without each alone: {largest}")
     expect(page.locator("#pushes")).to_be_visible()  # the same, drawn
     assert Axe().run(page, context="#flow").violations_count == 0
 
