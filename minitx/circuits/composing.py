@@ -52,7 +52,7 @@ def composition(
     >>> from minitx import circuits
     >>> keys = circuits.composition(minitx.load("tiny-induction"), "k")["k"]
     >>> keys[0, 3, 1, 0].round(2), keys.null.round(2)  # L0H3 looks at the previous token
-    (np.float64(0.28), np.float64(0.14))
+    (np.float64(0.28), np.float64(0.12))
     """
     ways = [through] if isinstance(through, str) else list(through)
     for way in ways:
