@@ -121,10 +121,9 @@ def guess(runs, request):
     said = runs.tokens(request).said
     ids, place = joined.of(said).ids, None
     if model.config.task_head == "masked":
-        masked = np.flatnonzero(ids == mask_id(model.tokenizer))
-        if not len(masked):
+        place = _first_mask(model, ids)
+        if place is None:
             return None
-        place = int(masked[0])
     return int(_probabilities(model, ids, place, joined.of(said).types).argmax())
 
 
@@ -186,17 +185,22 @@ def _check_texts(texts):
 
 def _masked(model, texts):
     """The place of the first mask, which both texts have."""
-    places = [np.flatnonzero(ids == mask_id(model.tokenizer)) for ids in texts]
-    if not all(map(len, places)):
+    first, second = (_first_mask(model, ids) for ids in texts)
+    if None in (first, second):
         raise ValueError(
             "this model predicts hidden tokens: hide a token, or write a mask into both texts"
         )
-    first, second = (int(masked[0]) for masked in places)
     if first != second:
         raise ValueError(
             f"the first text hides token {first}, the second {second}; wanted the same position"
         )
     return first
+
+
+def _first_mask(model, ids):
+    """The place of the first mask of a text [T]; None where it has none."""
+    masked = np.flatnonzero(ids == mask_id(model.tokenizer))
+    return int(masked[0]) if len(masked) else None
 
 
 def _probabilities(model, ids, place, types):  # -> [V]

@@ -7,7 +7,7 @@ JSON that a page reads.
 import json
 import time
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..measures import decoder_texts, losses, neurons
 from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
 from ..texts import joined
-from . import as_python, guesses, validation
+from . import as_python, guesses, second_text, validation
 from .requests import RunRequest
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
@@ -69,6 +69,7 @@ class Runs:
         self.run = lru_cache(kept)(self._run)
         self.outputs = lru_cache(kept)(self._outputs)
         self.kinds = lru_cache(None)(self._kinds)
+        self.fits = lru_cache(kept)(partial(second_text.named, self))
         self.caches = self.tokens, self.edits, self.run, self.outputs
 
     @property

@@ -17,7 +17,6 @@ from . import patching
 
 FITS = 3  # texts that are named, at most
 TRIED = 12  # texts whose guess is asked for
-KEPT = 32  # first texts of which these are remembered
 NEAR = 200  # words of a similar embedding that are tried, at most
 ARTICLE = re.compile(r"\b(the|an?|his|her|my|your|our|their)\s*$", re.I)
 WORD = re.compile(r" ?[^\W\d_]{2,}")
@@ -36,17 +35,19 @@ def of(runs, request, other):
     lengths = [len(ids), len(others)] if other else [len(ids)]
     answer = {"lengths": lengths, "differ": None}
     if len(others) in (0, len(ids)):
-        return answer | {"fits": _named(runs, first)}
+        return answer | {"fits": runs.fits(first)}
     begin, end, other_end = _apart(ids, others)
     blocks = ids[begin:end], others[begin:other_end]
     answer["differ"] = [reader.tokenizer.pieces(block) for block in blocks]
     # where words are left out or put in, none stands in the place of another
-    return answer | {"fits": _named(runs, first, begin if all(blocks) else None)}
+    return answer | {"fits": runs.fits(first, begin if all(blocks) else None)}
 
 
-@functools.lru_cache(KEPT)
-def _named(runs, request, place=None):
-    """Of texts that fit, the first ones that change the guess; where none does, the first ones."""
+def named(runs, request, place=None):
+    """Of texts that fit, the first ones that change the guess; where none does, the first ones.
+
+    `Runs.fits` keeps the last answers: a page asks at every letter of the second text.
+    """
     model = runs.models[request.model]
     texts = fitting(model.encoder or model, request.pair, place, request.hidden)
     own = patching.guess(runs, request)
@@ -80,8 +81,8 @@ def fitting(reader, pair, place=None, hidden=()):
         spans = reader.tokenizer.spans(text)
     except ValueError:
         return []
-    words = {i: span for i, span in enumerate(spans.tolist()) if _is_word(text, *span)}
-    words = {i: span for i, span in words.items() if i not in hidden}
+    shown = ((i, span) for i, span in enumerate(spans.tolist()) if i not in hidden)
+    words = {i: span for i, span in shown if _is_word(text, *span)}
     ids, texts = joined.encoding(reader, pair).ids, []
     ranked = sorted(words, key=lambda i: _rank(text, *words[i]))
     places = [place] if place in words else ranked[:FITS]

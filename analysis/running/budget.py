@@ -285,8 +285,7 @@ def of_model(model, minutes, n, given):
     documents, tokens = (given.get(name, 0) for name in ("documents", "tokens"))
     reader = sides.reader(model)
     cfg = reader.config
-    kind = kind_of(reader)
-    kind = kind._replace(logits=_with_logits(reader))
+    kind = kind_of(reader)._replace(logits=_with_logits(reader))
     tried = [cfg.n_ctx] if kind.reads_pictures else lengths(cfg.n_ctx, tokens)
     seconds = _of_lengths(reader, tried, n)
     names = [name for name in registry.EXPERIMENTS if name not in _needless(model)]

@@ -11,7 +11,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.commands import report as report_command
 from minitx.analysis.contract import registry
-from minitx.analysis.pages import report
+from minitx.analysis.pages import report, themes
 from minitx.analysis.running import budget
 
 NAMES = [*registry.EXPERIMENTS]
@@ -24,6 +24,12 @@ def seconds(of_128, longest=512):
 
 def planned(of_128, minutes=10.0, **given):
     return budget.choose(seconds(of_128), NAMES, minutes, 2, **given)
+
+
+@pytest.mark.release
+def test_before_a_release_every_experiment_has_a_cost_a_theme_and_a_short_name():
+    assert {*budget.COSTS} == {*NAMES} == {*themes.SHORT}
+    assert themes.OTHER not in map(themes.of, NAMES)
 
 
 def test_what_reads_documents_has_a_cost_for_each():
@@ -139,8 +145,8 @@ def test_losses_of_a_causal_model_take_its_logits():
 def test_without_a_table_of_positions_some_experiments_ask_less():
     table, none = (planned(0.1, kind=budget.Kind(has_table=x)).expected for x in (True, False))
     less = {name for name in NAMES if none[name] < 0.5 * table[name]}
-    assert {"circuit", "joint-grid", "paths", "inject-positions", "rotation", "notch"} <= less
-    assert not less & {"patch", "scale-positions", "attention"}
+    by_places = {"circuit", "joint-grid", "paths", "inject-positions", "rotation"}
+    assert less == by_places | {"dial", "notch"}
     rotary, learned = (
         minitx.load(weights.find(f"zoo/{x}")) for x in ("causal-rotary", "masked-learned")
     )
