@@ -498,10 +498,7 @@ def nearest(distances, strongest, sees):
 
 # how the page is put together
 
-ASSETS = {  # gap in explore.html: the file that fills it as it stands
-    "d3": "d3.min.js",
-    "plot": "plot.min.js",
-}
+ASSETS = {"charts": "charts.min.js"}  # gap in explore.html: the file that fills it as it stands
 # the page's program, in the order in which it is read
 PROGRAM = (
     "language.js",

@@ -40,6 +40,7 @@ MOST = 8  # processes
 QUICK, READING, SHARING = range(3)  # ranks of jobs
 COUNTED = {"documents", "n_pairs"}  # options of what takes seconds: how much is read
 EARLY = 2  # quick jobs of each process before long ones
+SHOWN = 5  # seconds after which the time that is left is shown again
 
 
 class Job(NamedTuple):
@@ -298,9 +299,15 @@ def _start(n_threads, is_planned):
 
 
 def _from_each(pipes, groups):
-    """{experiment: Done} of each group: a process gets its next one when it has done one."""
+    """{experiment: Done} of each group: a process gets its next one when it has done one.
+
+    {} where none is done for SHOWN seconds.
+    """
     while pipes:
-        for pipe in connection.wait(pipes):
+        ready = connection.wait(pipes, SHOWN)
+        if not ready:
+            yield {}
+        for pipe in ready:
             done = pipe.recv()
             if jobs := next(groups, None):
                 pipe.send(jobs)

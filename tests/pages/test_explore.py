@@ -68,22 +68,33 @@ def test_nothing_outside_the_page_is_named_or_allowed(seen):
         for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
             own = "data:", "?"  # "?projector" is this page, whatever its name
             assert attributes.get(name, "data:").startswith(own), (tag, attributes)
-    program = "".join(text for _, _, text in html.all("script")[3:])
+    program = "".join(text for _, _, text in html.all("script")[2:])
     assert all(script in program for script in assets.scripts(*explore.own_program()))
     network = r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage"
     assert not re.search(network, program)
     assert not re.search(r"@import|url\(", html.all("style")[0][2])
 
 
-def test_the_library_is_the_published_one_with_its_licences(seen):
-    sources = (assets.PAGE / "SOURCES.md").read_text(encoding="utf-8")
+SOURCES = (assets.PAGE / "SOURCES.md").read_text(encoding="utf-8")
+
+
+def test_the_libraries_hold_what_the_programs_of_pages_use_and_no_more():
+    own = [file for file in assets.PAGE.glob("*.js") if not file.name.endswith(".min.js")]
+    program = "".join(file.read_text(encoding="utf-8") for file in own)
+    for name, package in {"d3": "d3", "Plot": "@observablehq/plot"}.items():
+        held = re.search(rf'export \{{([^}}]*)\}}\s+from\s+"{package}"', SOURCES)[1]
+        used = set(re.findall(rf"\b{name}\s*\.\s*([A-Za-z]\w*)", program))
+        assert {*re.split(r"[,\s]+", held)} == used
+
+
+def test_the_libraries_have_the_sums_and_the_licences_that_are_told(seen):
     scripts = [text for _, _, text in Elements(seen.page).all("script")]
-    for file, digest in re.findall(r"^\| `(\S+?)` .* `([0-9a-f]{64})` \|$", sources, re.M):
+    for file, digest in re.findall(r"^\| `(\S+?)` .* `([0-9a-f]{64})` \|$", SOURCES, re.M):
         content = (assets.PAGE / file).read_bytes()
         assert hashlib.sha256(content).hexdigest() == digest
         assert (content.decode() in scripts) == (file in explore.ASSETS.values())
     licences = Elements(seen.page).all("pre")[0][2]
-    people = "Mike Bostock", "Mikola Lysenko", "Robert Penner", "Charles Karney"
+    people = "Mike Bostock", "Charles Karney", "Cynthia Brewer"
     for holder in ("Observable, Inc.", *people, "Mapbox"):
         assert holder in licences
 

@@ -142,6 +142,26 @@ def test_beside_a_plan_no_loop_says_how_long_it_takes(monkeypatch, is_planned):
     assert seconds == (math.inf if is_planned else 600.0)
 
 
+def test_the_time_that_is_left_is_shown_while_one_is_at_work(tmp_path, monkeypatch):
+    """It stood still for the two minutes that an experiment takes."""
+    shown = []
+    monkeypatch.setattr(many, "SHOWN", 0.05)
+    monkeypatch.setattr(many.progress, "show", shown.append)
+    monkeypatch.setattr(many.budget, "time_left", lambda *_: 60.0 * 0.9 ** len(shown))
+    monkeypatch.setattr(many, "_in_process", _slow)
+    plan = budget.Plan(10.0, 0, 0, (), {"positions": 60.0}, 60.0, cores=2)
+    listed = [registry.get("positions")]
+    [*many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2, plan=plan)]
+    left = [line for line in shown if line]
+    assert len(left) >= 3 and all(line.startswith("positions …, about ") for line in left)
+    assert len({*left}) == len(left)
+
+
+def _slow(jobs):
+    time.sleep(0.5)
+    return _counted(jobs)
+
+
 def _longest_untold(jobs):
     return progress.LONG
 
