@@ -132,8 +132,8 @@ def _by_chance(model, by_place, r, seed):
 
 
 def _draw_first(figure, r):
-    """The heads that attend most to one offset."""
-    strength = r["attention"].max(axis=-1)
+    """The heads that attend most to one offset, first those with a direction."""
+    strength = r["attention"].max(axis=-1) + r["directed"]
     order = np.argsort(-strength, axis=None, kind="stable")[:FIRST]
     _draw_heads(figure, r, [*zip(*np.unravel_index(order, strength.shape))], FIRST)
 

@@ -196,16 +196,16 @@ register(
                 ylabel="amplitude, mean over columns",
             ),
             bars(
-                Bar("slow", f"periods above {spectra.SLOW} tokens", draw.ORANGE, null="slow_null"),
+                Bar("rise", "rise towards faster waves", draw.ORANGE, null="rise_null"),
                 ticks="models",
                 null="99% of shuffles: less",
-                ylabel="share of the power",
+                ylabel="times the least of slower waves",
             ),
             height=4.2,
         ),
         _spectra,
     ),
-    look="The first figure has the highest peak of each table and the power of its slow waves. "
+    look="The first figure has the highest peak of each table and its rise from slower waves. "
     "Each other chart is the spectrum of one model's position table, as it is, and all have "
     "one logarithmic scale; compare amplitudes only between models with the same number of "
     "positions. Above the level line there is a wave that the model's own rows in random "

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Led, Of, Without, options, register
-from ..drawing import WIDTH, Part, When, draw, figures, line_sample
+from ..drawing import WIDTH, Part, When, bar_sample, draw, figures, line_sample
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, decoder_texts, heads
@@ -305,7 +305,24 @@ def _draw_heads(figure, r):
     """A pie for every head, and what is left without the text."""
     left, right = figure.subfigures(1, 2, width_ratios=(_pies(r), WIDTH - _pies(r)), wspace=0.03)
     _draw_pies(left.subplots(), r)
+    left.legend(handles=_sides(r), loc="outside lower left", ncols=3)
     _draw_conditions(right.subplots(), r)
+
+
+def _sides(r):
+    """What the colours of the pies are: the strongest cluster of each side."""
+    colors, members = _colors(r), _members(r)
+    return [bar_sample(SIDES[side], color=colors[of[0]]) for side, of in members.items() if of]
+
+
+SIDES = {"left": "to the left", "even": "no side", "right": "to the right"}  # of clusters
+
+
+def _members(r):
+    """The clusters of each side, the strongest first."""
+    if r["clustered"] == "scores":
+        return maths.sides_of_scores(r["centres"])
+    return maths.sides(r["centres"], int(r["T"]))
 
 
 def _colors(r):
@@ -313,9 +330,7 @@ def _colors(r):
     from matplotlib import colormaps
 
     colors = {}
-    of_scores = r["clustered"] == "scores"
-    centres = r["centres"]
-    sides = maths.sides_of_scores(centres) if of_scores else maths.sides(centres, int(r["T"]))
+    sides = _members(r)
     for side, colormap, *ends in (
         ("left", "Blues", 0.95, 0.62),
         ("even", "Greys", 0.6, 0.8),
@@ -324,7 +339,7 @@ def _colors(r):
         members = sides[side]
         depths = np.linspace(*ends, len(members))
         colors |= {i: colormaps[colormap](depth) for i, depth in zip(members, depths)}
-    return [colors[i] for i in range(len(centres))]
+    return [colors[i] for i in range(len(r["centres"]))]
 
 
 def _draw_clusters(figure, r):
@@ -415,8 +430,8 @@ def _draw_pies(axes, r):
     axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
     left, right = (r["directed"] & side for side in (r["best_offset"] < 0, r["best_offset"] > 0))
     axes.set_title(
-        "share of the documents in each cluster; below: offset with\n"
-        f"most attention, and how much. A ring: {r['n_directed']} heads with\n"
+        "share of the documents in each cluster; below: offset with most\n"
+        f"attention, and how much, from {maths.LEAST} on. A ring: {r['n_directed']} heads with\n"
         f"a direction, {left.sum()} to the left (blue), {right.sum()} to the right (orange)"
     )
     axes.spines[:].set_visible(False)

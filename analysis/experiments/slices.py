@@ -7,7 +7,6 @@ dimensions, as many as a head has: if heads read slices, only one head changes. 
 tokens, L layers, H heads.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from minitx import forward
 from minitx import run as run_model
-from minitx.arrays import Layer, Weights
+from minitx.arrays import Weights
 from minitx.model import Start
 from minitx.trace import Complete
 
@@ -84,31 +83,24 @@ def reordered(model, order, only=None):
     only: names of the arrays that follow it, and no others (None: all).
     """
 
-    def follow(group):
-        arrays = dict(vars(group))
-        for name, x in vars(group).items():
-            axis = _axis_of(name, model)
-            if isinstance(x, np.ndarray) and axis is not None and (only is None or name in only):
-                arrays[name] = np.take(x, order, axis)
-        return arrays
+    def follow(name, x):
+        axis = _axis_of(name, model)
+        is_moved = isinstance(x, np.ndarray) and axis is not None and (only is None or name in only)
+        return np.take(x, order, axis) if is_moved else x
 
-    layers = Made(model.layers, lambda layer: Layer(**follow(layer)))
-    return replace(model, weights=Weights(**follow(model.weights)), layers=layers)
+    weights = {name: follow(name, x) for name, x in vars(model.weights).items()}
+    layers = tuple(Following(layer, follow) for layer in model.layers)
+    return replace(model, weights=Weights(**weights), layers=layers)
 
 
-class Made(Sequence):
-    """Layers that are made when they are read, one at a time: no second model is held."""
+class Following:
+    """A layer whose arrays are put in order when they are read: no second model is held."""
 
-    def __init__(self, layers, make):
-        self.layers, self.make = layers, make
+    def __init__(self, layer, follow):
+        self._layer, self._follow = layer, follow
 
-    def __len__(self):
-        return len(self.layers)
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return Made(self.layers[index], self.make)
-        return self.make(self.layers[index])
+    def __getattr__(self, name):
+        return self._follow(name, getattr(self._layer, name))
 
 
 def _axis_of(name, model):

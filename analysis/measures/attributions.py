@@ -187,6 +187,14 @@ def _without(model, wanted, x, layer, whole):
     return whole - values(model, wanted, {("z", layer): rows.astype(dtype)})
 
 
+def lost_by_mlps(model, wanted):
+    """What is lost without each MLP, later layers following: [L]."""
+    trace = minitx.run(model, wanted.tokens, "mlp_out", types=wanted.types)
+    whole = values(model, wanted, dict(trace))[0]
+    without = [{key: np.zeros_like(x)} for key, x in trace.items()]
+    return np.array([whole - values(model, wanted, points)[0] for points in without])
+
+
 def _rows(x, base, fractions):
     """The points on the path at these fractions of the way: {key: [n ...]}."""
     fractions = np.asarray(fractions, np.float64)

@@ -33,8 +33,9 @@ def of_text(model, tokens, types=None, place=None):
 
     types [T]: token types, those of a single text unless given. place: whose guess; None: the one
     that the text hides, else that of a masked model's middle, or of the end.
-    "tokens" packs [2 W T], "heads" [2 W L H]: the model, then random weights. "gap" is, of each
-    model, how far tokens and heads are from adding up, as a share of the largest part.
+    "tokens" packs [2 W T], "heads" [2 W L H]: the model, then random weights; "mlps" [2 L] is what
+    is lost without each. "gap" is, of each model, how far tokens and heads are from adding up, as a
+    share of the largest part.
     """
     wanted = attributions.asked(model, tokens, types, place)
     noise = document_features.untrained(model, np.random.default_rng(SEED))
@@ -47,6 +48,8 @@ def of_text(model, tokens, types=None, place=None):
     content["gap"] = [float(max(a.error, b.error)) for a, b in zip(by_tokens, by_heads)]
     for name, parts in (("tokens", by_tokens), ("heads", by_heads)):
         content[name] = pack(_stacked(parts), 2, 12)
+    lost = [attributions.lost_by_mlps(each, wanted) for each in (model, noise)]
+    content["mlps"] = np.round(lost, 4).tolist()
     return content
 
 

@@ -247,6 +247,22 @@ def test_a_link_to_a_view_opens_it(live):
     expect(page.get_by_role("group", name="The whole pass")).to_be_visible()
 
 
+def test_the_layers_of_a_picture_stay_in_sight_however_far_it_is_scrolled(live):
+    page = live(390, 844, "view=lens")
+    plot = page.locator("#lens .plot")
+    names = plot.locator(".rows text")
+    expect(names.first).to_have_text("embed")
+    for x in (0, 10_000):
+        plot.evaluate("(box, x) => box.scrollLeft = x", x)
+        inside = (
+            "(name, box) => name.getBoundingClientRect().left >= box.getBoundingClientRect().left"
+        )
+        page.wait_for_function(
+            f"box => ({inside})(box.querySelector('.rows text'), box)", arg=plot.element_handle()
+        )
+    assert plot.evaluate("box => box.scrollLeft") > 0
+
+
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_no_card_of_an_encoder_decoder_is_blank(live, part):
     """Also one that was never scrolled to."""

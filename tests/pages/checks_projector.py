@@ -49,6 +49,18 @@ def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):
     expect(page.locator("header")).to_be_visible()
 
 
+def test_it_begins_with_what_is_seen_and_ends_where_one_is(page):
+    page.goto(page.url.partition("?")[0] + "#head=L1H2&view=matrix")
+    page.get_by_role("link", name="On a projector").click()
+    expect(page).to_have_url(re.compile(r"\?projector#.*head=L1H2.*view=matrix"))
+    settle(page)
+    page.keyboard.press("PageDown")
+    expect(page).to_have_url(re.compile("view=(?!matrix)"))
+    page.locator("#turn").get_by_role("link", name="the whole page").click()
+    expect(page).to_have_url(re.compile(r"\?#.*head=L1H2.*view=(?!matrix)"))
+    expect(page.locator("header")).to_be_visible()
+
+
 @pytest.mark.parametrize(("width", "height", "letters"), [(1920, 1080, 24), (1280, 720, 16)])
 def test_no_step_stands_behind_its_text_and_letters_are_read_from_afar(
     page, width, height, letters

@@ -79,6 +79,9 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
     layer, head = np.unravel_index(abs(lost).argmax(), lost.shape)
     largest = f"L{layer}H{head} {lost[layer, head]:+.2f}".replace("-", "−")
     expect(flow).to_contain_text(f"Heads: lost without each alone: {largest}")
+    lost = attributions.lost_by_mlps(model, wanted)
+    largest = f"MLP {abs(lost).argmax()} {max(lost, key=abs):+.2f}".replace("-", "−")
+    expect(flow).to_contain_text(f"MLPs: lost without each alone: {largest}")
     expect(page.locator("#pushes")).to_be_visible()  # the same, drawn
     assert Axe().run(page, context="#flow").violations_count == 0
 

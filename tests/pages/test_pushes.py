@@ -57,6 +57,19 @@ def test_the_numbers_are_those_of_the_measure(model, content):
     )  # with ablation: the model's, those of random weights
 
 
+def test_without_an_mlp_is_a_pass_in_which_it_writes_zeros(model, content):
+    tokens = explore.readable(model, SENTENCE)
+    wanted = attributions.asked(model, tokens)
+
+    def loss(edits):
+        y = minitx.run(model, tokens, ["logits"], edits)["logits"][0, wanted.place]
+        return np.logaddexp.reduce(y.astype(np.float64)) - y[wanted.what]
+
+    lost = [loss({("mlp_out", layer): np.zeros_like}) - loss({}) for layer in range(4)]
+    assert np.allclose(content["mlps"][0], lost, atol=1e-3) and max(lost) > 0.5
+    assert np.shape(content["mlps"]) == (2, 4)
+
+
 def test_the_parts_add_up_as_far_as_the_gap_says(model, content):
     wanted = attributions.asked(model, explore.readable(model, SENTENCE))
     absent = np.broadcast_to(model.weights.W_E.mean(0), (2, len(wanted.tokens), 128)).copy()

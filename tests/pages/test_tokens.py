@@ -23,7 +23,18 @@ SHEETS = {path.name: path.read_text("utf-8") for folder in FOLDERS for path in f
 OF_THEME = {"font-size--small", "color-"}  # furo's own
 SET_BY_SHEETS = {"room", "late"}  # a length and a delay, by what is shown
 SET_BY_PROGRAMS = {
-    *("strong", "weight", "of", "across", "band", "columns", "shape", "p", "plot-background"),
+    *(
+        "strong",
+        "weight",
+        "of",
+        "across",
+        "band",
+        "columns",
+        "shape",
+        "p",
+        "plot-background",
+        "scrolled",
+    ),
 }
 
 

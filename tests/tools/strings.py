@@ -84,6 +84,7 @@ TABLES = """
     analysis.contract.sides SENTENCES
     analysis.contract.sides HELP
     analysis.contract.verdict VERDICTS
+    analysis.experiments.profiles SIDES
     analysis.maths.profiles DIRECTION
     analysis.measures.context_extension HOW
     analysis.pages.compare NAMES

@@ -32,24 +32,24 @@ const tip = title => ({
 });
 function keepTipInside(box) {
   // a hover text that would be cut off at an edge of what is seen of a view is moved
-  box.addEventListener("pointermove", () =>
-    later(() => {
-      for (const path of box.querySelectorAll("[aria-label=tip] path")) {
-        const {style} = path.closest("[aria-label=tip]");
-        style.translate = "none";
-        const tip = path.getBoundingClientRect(),
-          seen = box.getBoundingClientRect();
-        if (!tip.width) continue;
-        const by = (least, most, start, end) => Math.max(start - least, Math.min(0, end - most));
-        style.translate = `${by(tip.left, tip.right, seen.left, seen.left + box.clientWidth)}px ${by(
-          tip.top,
-          tip.bottom,
-          seen.top,
-          seen.top + box.clientHeight,
-        )}px`;
-      }
-    }),
-  );
+  const move = () => {
+    for (const path of box.querySelectorAll("[aria-label=tip] path")) {
+      const {style} = path.closest("[aria-label=tip]");
+      style.translate = "none";
+      const tip = path.getBoundingClientRect(),
+        seen = box.getBoundingClientRect();
+      if (!tip.width) continue;
+      const by = (least, most, start, end) => Math.max(start - least, Math.min(0, end - most));
+      style.translate = `${by(tip.left, tip.right, seen.left, seen.left + box.clientWidth)}px ${by(
+        tip.top,
+        tip.bottom,
+        seen.top,
+        seen.top + box.clientHeight,
+      )}px`;
+    }
+  };
+  // a finger that taps does not move
+  for (const event of ["pointermove", "click"]) box.addEventListener(event, () => later(move));
 }
 
 function borders({x, y, ...more}) {
@@ -107,6 +107,24 @@ function pair(draw) {
 
 // scrolling reads sizes, which lays the page out: once, after all is drawn
 const later = scroll => requestAnimationFrame(scroll);
+
+function rowNames(rows, text) {
+  // left of a picture of so many rows, in sight however far it is scrolled
+  const {card: stroke, text: fill} = colours(),
+    where = {x: -0.5, y: d => d, dx: -6, textAnchor: "end"};
+  return Plot.text(d3.range(rows), {
+    ...where,
+    text,
+    fill,
+    stroke,
+    strokeWidth: 6,
+    className: "rows",
+  });
+}
+
+const tellScrolled = ({target}) =>
+  target.style?.setProperty("--scrolled", `${target.scrollLeft}px`);
+document.addEventListener("scroll", tellScrolled, true); // of any box
 
 function showColumn(box) {
   // the column of the chosen token, scrolled into sight
@@ -193,6 +211,7 @@ export {
   pair,
   pixels,
   plot,
+  rowNames,
   showColumn,
   showRow,
   sides,

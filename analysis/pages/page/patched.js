@@ -135,13 +135,7 @@ function patchPlot(cells, clear, label, isHeads, columns) {
             ...(isHeads ? {} : {rotate: -60, textAnchor: "start"}),
           },
         ),
-        Plot.text(d3.range(layers), {
-          x: -0.5,
-          y: d => d,
-          dx: -6,
-          textAnchor: "end",
-          text: l => `L${l}`,
-        }),
+        rowNames(layers, l => `L${l}`),
         Plot.tip(
           cells,
           Plot.pointer({

@@ -40,7 +40,7 @@ function rankCorrelation(...values) {
 // biome-ignore lint/style/useConst: live.js sets it
 export let askPushes = null; // of a live page: place -> a promise of what tokens and heads add
 const askedPushes = new WeakMap(); // outputs -> Map of place -> why not; null while it is asked for
-const NAMED = 4; // tokens that are named
+const NAMED = 4; // of the tokens, heads and MLPs
 
 function askForTokens(outputs, place) {
   const asked = askedPushes.get(outputs) ?? new Map();
@@ -67,7 +67,7 @@ function tokensOfGuess() {
     outputs = made,
     asked = askedPushes.get(made)?.get(place);
   if (made.pushes && (made.classes || made.pushes.place === place))
-    return [tokensSaid(), headsSaid()];
+    return [tokensSaid(), ...partsSaid()];
   if (asked !== undefined) return [note(asked ?? say("Being computed …"))];
   if (made.word.length !== T) return [];
   if (!askPushes)
@@ -149,19 +149,27 @@ function tokensSaid() {
   return said;
 }
 
-function headsSaid() {
-  // the heads without which the guess loses most, also where they write nothing towards it
-  const [lost, byChance] = OF.map(of => partsAdded(made.pushes.heads, L * H, LOST, of)),
-    isClear = head => exceeds(lost[head], most(byChance));
-  const heads = d3.sort(d3.range(L * H), head => -Math.abs(lost[head])).slice(0, NAMED),
-    chance = head => (isClear(head) ? "" : say(" (at chance)"));
-  const named = heads.map(head => `${nameOf(head)} ${nats(lost[head])}${chance(head)}`).join(", ");
+function partsSaid() {
+  // the heads and MLPs without which the guess loses most, also where they write nothing towards it
+  const lost = OF.map(of => partsAdded(made.pushes.heads, L * H, LOST, of)),
+    isHead = (d, head) => isMine(d) && d.layer * H + d.head === head,
+    isMlp = (d, layer) => d.name === "mlp" && d.layer === layer;
+  return [
+    lostSaid(say("Heads:"), lost, nameOf, isHead),
+    lostSaid(say("MLPs:"), made.pushes.mlps, layer => say`MLP ${layer}`, isMlp),
+  ];
+}
+
+function lostSaid(title, [lost, byChance], name, isPart) {
+  const isClear = n => exceeds(lost[n], most(byChance)),
+    chance = n => (isClear(n) ? "" : say(" (at chance)"));
+  const largest = d3.sort(d3.range(lost.length), n => -Math.abs(lost[n])).slice(0, NAMED),
+    named = largest.map(n => `${name(n)} ${nats(lost[n])}${chance(n)}`).join(", ");
   const parts = state.guess === NTH[0] ? (partsOfGuess() ?? []) : [];
-  const isIndirect = head =>
-    parts.some(d => isMine(d) && d.layer * H + d.head === head && !d.isClear);
-  const indirect = heads.filter(head => isClear(head) && isIndirect(head)).map(nameOf);
+  const isIndirect = n => parts.some(d => isPart(d, n) && !d.isClear),
+    indirect = largest.filter(n => isClear(n) && isIndirect(n)).map(name);
   return line(
-    say("Heads:"),
+    title,
     say`lost without each alone: ${named} (random weights: up to ${most(byChance).toFixed(2)}).` +
       (indirect.length
         ? say` At chance in what they write towards the guess themselves, so that they act through later parts: ${indirect.join(", ")}.`
@@ -285,7 +293,7 @@ function addedByHeads(width) {
       }),
       Plot.text([say("nats, by head")], {frameAnchor: "top-left", dx: -40, dy: -28}),
       Plot.text(d3.range(H), {x: d => d, y: -0.5, dy: -9, text: h => `H${h}`}),
-      Plot.text(d3.range(L), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
+      rowNames(L, l => `L${l}`),
       Plot.tip(
         cells,
         Plot.pointer({x: "h", y: "l", ...tip(d => say`${nameOf(d.head)}\n${nats(d.x)} nats`)}),

@@ -8,18 +8,24 @@ Object.assign(state, fromAddress());
 unfoldChosen();
 show(page);
 addEventListener("beforeprint", drawAll);
+byId("enlarge").onclick = ({target}) => keepState(target, "?projector");
 if (isProjected) {
-  const [back, next] = byId("turn").children;
+  const [back, next, whole] = byId("turn").children;
   byId("turn").hidden = false;
+  whole.onclick = () => keepState(whole, "?");
   back.onclick = () => turnPage(-1);
   next.onclick = () => turnPage(1);
   addEventListener("keydown", event => {
     const by = {PageDown: 1, PageUp: -1}[event.key];
+    if (event.key === "Escape" && !state.walk) whole.click();
     if (!by) return;
     event.preventDefault();
     turnPage(by);
   });
 }
+
+// a link to this page in another size, with what is seen now
+const keepState = (link, address) => Object.assign(link, {href: address + location.hash});
 
 function turnPage(by) {
   // the next view, of the walk the next step; these are the keys of a remote control for slides.

@@ -68,13 +68,7 @@ function streamOf(width) {
           tickFormat: t => short(made.labels[t], 9),
           color: palette.text,
         }),
-        Plot.text(d3.range(rows), {
-          x: -0.5,
-          y: d => d,
-          dx: -6,
-          textAnchor: "end",
-          text: l => stageName(l + first),
-        }),
+        rowNames(rows, l => stageName(l + first)),
         step < 18
           ? null
           : Plot.text(

@@ -271,7 +271,7 @@ function writersGrid(width, parts) {
         fill: d => (d.isClear ? onto(shade(d)) : palette.soft),
       }),
       Plot.text(titles, {x: d => d[0], y: -0.5, dy: -9, text: d => d[1], fontSize}),
-      Plot.text(d3.range(L), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
+      rowNames(L, l => `L${l}`),
       Plot.tip(cells, Plot.pointer({x: "at", y: "layer", ...tip(aboutWriter)})),
     ],
   });
