@@ -420,8 +420,8 @@ def test_a_hostile_text_comes_back_inert(client):
 
 
 def explore_scripts():
-    """Script elements: data, translations, libraries, colours, program."""
-    return 5 + len(explore.own_program())
+    """Script elements: data, translations, library, colours, program."""
+    return 4 + len(explore.own_program())
 
 
 # who may ask
