@@ -64,7 +64,7 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
     expect(flow).to_contain_text("The two rank the 6 tokens alike by")
     expect(flow).to_contain_text(re.compile("random weights: up to .*Spearman"))
     expect(flow).to_contain_text(
-        re.compile("(above|none is above) a model of random weights both ways")
+        re.compile("(above|none is above) a model of random weights by both measures")
     )
     model = models["tiny-gpt2"]
     ids = model.tokenizer.encode(TEXT)

@@ -11,7 +11,9 @@ const WAYS = {
     say(
       "the slope where the text is, times the way from no words or silent heads; quick, and the ",
     ) + say("parts need not add up"),
-  [LOST]: say("what is lost when this part alone is taken away"),
+  [LOST]: say(
+    "what is lost without this part alone: a token has the mean embedding, a head or an MLP writes nothing",
+  ),
 };
 const OF = ["the model", "random weights (chance)"];
 const partsAdded = (array, n, way = state.way, of = state.chance) => {
@@ -128,8 +130,8 @@ function tokensSaid() {
   const said = line(
     say("Tokens:"),
     (clear.length
-      ? say`above a model of random weights both ways: ${clear.map(token).join(", ")}. `
-      : say("none is above a model of random weights both ways. ")) +
+      ? say`above a model of random weights by both measures: ${clear.map(token).join(", ")}. `
+      : say("none is above a model of random weights by both measures. ")) +
       say`In nats (+0.69: twice as likely), of the log-probability of “${what}”${hidden ? say` with token ${place} hidden` : ""}. Integrated gradients (the slope of the log-probability, summed on the way from no words to these): ${named(along, alongNull)} (random weights: up to ${most(alongNull).toFixed(2)}). ` +
       say`Lost without each alone: ${named(without, withoutNull)} (random weights: up to ${most(withoutNull).toFixed(2)}). ` +
       say`The two rank the ${n} tokens alike by ${two(alike)}, with random weights by ${two(byChance)} (Spearman’s correlation; 1 is the same order).` +
@@ -150,29 +152,35 @@ function tokensSaid() {
 }
 
 function partsSaid() {
-  // the heads and MLPs without which the guess loses most, also where they write nothing towards it
+  // the heads and MLPs without which the guess loses most, beside what they write towards it
   const lost = OF.map(of => partsAdded(made.pushes.heads, L * H, LOST, of)),
-    isHead = (d, head) => isMine(d) && d.layer * H + d.head === head,
-    isMlp = (d, layer) => d.name === "mlp" && d.layer === layer;
+    headOf = d => (isMine(d) ? d.layer * H + d.head : null),
+    mlpOf = d => (d.name === "mlp" ? d.layer : null);
   return [
-    lostSaid(say("Heads:"), lost, nameOf, isHead),
-    lostSaid(say("MLPs:"), made.pushes.mlps, layer => say`MLP ${layer}`, isMlp),
+    lostSaid(say("Heads:"), lost, nameOf, headOf),
+    lostSaid(say("MLPs:"), made.pushes.mlps, layer => say`MLP ${layer}`, mlpOf),
   ];
 }
 
-function lostSaid(title, [lost, byChance], name, isPart) {
+function lostSaid(title, [lost, byChance], name, numberOf) {
   const isClear = n => exceeds(lost[n], most(byChance)),
     chance = n => (isClear(n) ? "" : say(" (at chance)"));
   const largest = d3.sort(d3.range(lost.length), n => -Math.abs(lost[n])).slice(0, NAMED),
     named = largest.map(n => `${name(n)} ${nats(lost[n])}${chance(n)}`).join(", ");
-  const parts = state.guess === NTH[0] ? (partsOfGuess() ?? []) : [];
-  const isIndirect = n => parts.some(d => isPart(d, n) && !d.isClear),
-    indirect = largest.filter(n => isClear(n) && isIndirect(n)).map(name);
+  const written = (state.guess === NTH[0] ? (partsOfGuess() ?? []) : [])
+    .map(d => ({n: numberOf(d), x: d.x, isClear: d.isClear}))
+    .filter(d => d.n !== null);
+  const indirect = written.filter(d => !d.isClear && largest.includes(d.n) && isClear(d.n)),
+    spared = written.filter(d => d.isClear && d.x > 0 && !isClear(d.n)),
+    names = list => list.map(d => name(d.n)).join(", ");
   return line(
     title,
     say`lost without each alone: ${named} (random weights: up to ${most(byChance).toFixed(2)}).` +
       (indirect.length
-        ? say` At chance in what they write towards the guess themselves, so that they act through later parts: ${indirect.join(", ")}.`
+        ? say` At chance in what they write towards the guess themselves, so that they act through later parts: ${names(indirect)}.`
+        : "") +
+      (spared.length
+        ? say` Clear in what they write, yet at chance in what is lost without each: ${names(spared)}; other parts make up for it, or the guess is certain without.`
         : ""),
   );
 }
