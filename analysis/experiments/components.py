@@ -243,8 +243,7 @@ def _draw_best(axes, r):
         axes.plot(layers + x, r[name], "o-", color=color, label=label)
         axes.plot(layers + x, r[f"{name}_null"], "s:", color=color, **dotted)
     at_random = {"color": draw.VERMILION, "markersize": 6, "linestyle": ""}
-    text = "X of layer 0, random weights"
-    axes.plot(0, r["share_random"], "D", label=text, **at_random)
+    axes.plot(0, r["share_random"], "D", label="X of layer 0, random weights", **at_random)
     axes.plot([], [], "s:", color=draw.GREY, label="null: documents shifted at random", **dotted)
     axes.set(xlabel="layer", ylim=(-0.05, 1.05), xticks=layers)
     axes.set_ylabel("share explained by position")
