@@ -6,7 +6,7 @@ function lensOf(width) {
   const n = made.labels.length,
     layers = made.lens.pieces.length / made.lens.n / n,
     palette = colours(),
-    left = 44;
+    left = 50;
   const step = Math.max((width - left - 8) / n, isProjected ? 46 : 58),
     most = Math.floor(step / 7);
   const mix = d3.interpolateRgbBasis(palette.ramp),

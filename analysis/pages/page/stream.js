@@ -15,7 +15,7 @@ function streamOf(width) {
     rows = lengths.length / n,
     first = lengths === made.stream ? 0 : 1;
   const palette = colours(),
-    left = 44,
+    left = 50,
     step = Math.max((width - left - 8) / n, 9),
     every = Math.ceil(11 / step);
   const ends = d3.extent(lengths),
