@@ -36,6 +36,7 @@ def test_axe_has_no_complaint_of_a_lesson_and_none_is_too_wide(launch, kind, pat
     )
     if width == 390:  # its letters can be read
         assert image.bounding_box()["width"] > 500
-    page.emulate_media(media="print")
-    expect(page.locator(".skip-to-content")).to_be_hidden()  # stood on the last lines of each page
+    if kind == "chromium":  # over WebDriver BiDi there is no print
+        page.emulate_media(media="print")
+        expect(page.locator(".skip-to-content")).to_be_hidden()  # stood on each page's last lines
     context.close()
