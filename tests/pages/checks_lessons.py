@@ -36,7 +36,14 @@ def test_axe_has_no_complaint_of_a_lesson_and_none_is_too_wide(launch, kind, pat
     )
     if width == 390:  # its letters can be read
         assert image.bounding_box()["width"] > 500
-    if kind == "chromium":  # over WebDriver BiDi there is no print
-        page.emulate_media(media="print")
-        expect(page.locator(".skip-to-content")).to_be_hidden()  # stood on each page's last lines
     context.close()
+
+
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which can be told to print
+def test_print_has_no_link_that_skips_to_the_text(launch, kind, path):
+    """It stood on the last lines of each page."""
+    page = launch(kind, False).new_page()
+    page.goto(path.as_uri())
+    page.emulate_media(media="print")
+    expect(page.locator(".skip-to-content")).to_be_hidden()
+    page.context.close()

@@ -59,6 +59,11 @@ def test_it_begins_with_what_is_seen_and_ends_where_one_is(page):
     page.locator("#turn").get_by_role("link", name="the whole page").click()
     expect(page).to_have_url(re.compile(r"\?#.*head=L1H2.*view=(?!matrix)"))
     expect(page.locator("header")).to_be_visible()
+    page.get_by_role("link", name="On a projector").click()
+    expect(page).to_have_url(re.compile(r"\?projector#"))
+    settle(page)
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile(r"\?#.*head=L1H2"))
 
 
 @pytest.mark.parametrize(("width", "height", "letters"), [(1920, 1080, 24), (1280, 720, 16)])

@@ -22,20 +22,7 @@ FOLDERS = assets.PAGE, Path(lessons.__file__).parent / "page"
 SHEETS = {path.name: path.read_text("utf-8") for folder in FOLDERS for path in folder.glob("*.css")}
 OF_THEME = {"font-size--small", "color-"}  # furo's own
 SET_BY_SHEETS = {"room", "late"}  # a length and a delay, by what is shown
-SET_BY_PROGRAMS = {
-    *(
-        "strong",
-        "weight",
-        "of",
-        "across",
-        "band",
-        "columns",
-        "shape",
-        "p",
-        "plot-background",
-        "scrolled",
-    ),
-}
+SET_BY_PROGRAMS = {*"strong weight of across band columns shape p plot-background scrolled".split()}
 
 
 # who states them
