@@ -7,6 +7,7 @@ itself. The files can be deleted at any time. N documents, T tokens, D width.
 Order: the versions of a model, one vector per document, all of them, the files.
 """
 
+import functools
 import hashlib
 import sys
 import threading
@@ -18,7 +19,9 @@ from types import SimpleNamespace
 import numpy as np
 
 import minitx
+from minitx.files import as_floats
 from minitx.mapped import Mapped
+from minitx.parameters import parameters
 
 from ..machine import files
 from ..machine.files import cache, writable
@@ -31,6 +34,7 @@ POOLS = {  # final features [T D] -> one vector [D]
     "last": lambda x: x[-1],
 }
 VERSIONS = "kept", "zero", "shuffled", "random"
+LARGE = 1 << 24  # numbers of a model above which random ones take two bytes each
 
 
 def versions(model, seed=0):
@@ -60,22 +64,27 @@ def random(model, seed):
     with _lock:
         original, noise = (ref() for ref in _random.get(seed, (lambda: None,) * 2))
         if original is not model or noise is None:
-            noise = untrained(model, np.random.default_rng(seed))
+            size = sum(x.size for x in parameters(model).values())
+            noise = untrained(model, np.random.default_rng(seed), in_two_bytes=size > LARGE)
             _random[seed] = weakref.ref(model), weakref.ref(noise)
     return noise
 
 
-def untrained(model, rng):
-    """A model of the same shape with arrays of Gaussian noise, of their own mean and deviation."""
+def untrained(model, rng, in_two_bytes=False):
+    """A model of the same shape with arrays of Gaussian noise, of their own mean and deviation.
+
+    in_two_bytes: matrices are rounded to bfloat16, of which a product reads what it needs.
+    """
+    kept = _in_two_bytes if in_two_bytes else np.asarray
     noisy = []
     for part in (model.weights, *model.layers):
-        arrays = {name: _noise_like(x, rng) for name, x in vars(part).items()}
+        arrays = {name: _noise_like(x, rng, kept) for name, x in vars(part).items()}
         noisy.append(SimpleNamespace(**arrays))
     return replace(model, weights=noisy[0], layers=tuple(noisy[1:]))
 
 
-def _noise_like(x, rng):
-    """Gaussian noise of the mean and deviation of an array; anything else as it is."""
+def _noise_like(x, rng, kept):
+    """Gaussian noise of the mean and deviation of an array, kept(it); anything else as it is."""
     if isinstance(x, Mapped):
         x = np.asarray(x)
     if not isinstance(x, np.ndarray):
@@ -84,7 +93,19 @@ def _noise_like(x, rng):
     noise = rng.standard_normal(x.shape, np.float32)
     noise *= deviation  # in place, as an embedding may be the largest array of all
     noise += mean
-    return noise.astype(x.dtype, copy=False)
+    return kept(noise.astype(x.dtype, copy=False))
+
+
+def _in_two_bytes(x):
+    """A matrix of float32 as bfloat16, made in its own memory; any other array as it is."""
+    if x.ndim != 2 or x.dtype != np.float32:
+        return x
+    bits = x.view(np.uint32)
+    bits += 1 << 15  # half of what is cut off
+    bits >>= 16
+    bits = bits.astype(np.uint16)
+    to_array = functools.partial(as_floats, stored="BF16", dtype=x.dtype)
+    return Mapped(lambda: bits, to_array, x.shape, x.dtype)
 
 
 def _mean_and_deviation(x):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
-AHEAD = 4  # documents in the pool at once, for each thread
+AHEAD = 2  # documents in the pool at once, for each thread
 
 
 class Threads:

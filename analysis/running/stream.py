@@ -175,6 +175,7 @@ def gathered(totals):
         for result in results:
             done += 1
             _hand_out(totals, result)
+            del result  # before the next one is made
             line.update(done)
             begin = time.monotonic()
             if begin >= save_due:

@@ -131,6 +131,19 @@ def test_a_document_that_is_absent_is_not_measured(model):
     assert results == {(1, "x"): 7}
 
 
+def test_random_weights_of_a_large_model_take_half_the_memory(model, monkeypatch):
+    monkeypatch.setattr(document_features, "LARGE", 1000)
+    random = document_features.random(model, 5)
+    exact = document_features.untrained(model, np.random.default_rng(5))
+    W, W_exact = random.layers[0].W_in, exact.layers[0].W_in
+    assert W.bits().nbytes * 2 == W_exact.nbytes
+    rounding = abs(np.asarray(W) - W_exact) / abs(W_exact)
+    assert 0 < rounding.max() <= 2**-8
+    ids = np.arange(10, 42)[None]
+    expected = minitx.forward(exact, ids)
+    assert abs(minitx.forward(random, ids) - expected).max() < 0.05 * abs(expected).max()
+
+
 def test_the_random_model_of_a_seed_is_one_while_it_is_used(model):
     random = document_features.random(model, 3)
     assert document_features.random(model, 3) is random
