@@ -5,9 +5,11 @@ more than they bring.
 """
 
 import gc
+import io
 import os
 import shutil
 import signal
+import sys
 import tempfile
 
 import pytest
@@ -63,9 +65,8 @@ def one_thread():
 def bundled():
     """The bundled tiny-roberta."""
     import minitx
-    from minitx import weights
 
-    return minitx.load(weights.find("tiny-roberta"))
+    return minitx.load("tiny-roberta")
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +77,19 @@ def causal(tmp_path_factory):
     import minitx
 
     return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """A function that makes a text standard input, which is spooled once in a process."""
+    from minitx.analysis.texts import storage
+
+    def pipe(text):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        storage._spooled.cache_clear()
+
+    yield pipe
+    storage._spooled.cache_clear()
 
 
 @pytest.fixture

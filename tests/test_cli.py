@@ -1,8 +1,8 @@
 """The command line: every command end to end, and one clean line for whatever the user can mend."""
 
-import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,9 +12,11 @@ import time
 import warnings
 from pathlib import Path
 
+import failing
 import numpy as np
 import pytest
 from analysis_models import gpt2
+from safetensors.numpy import load_file, save_file
 
 import minitx
 from minitx import weights
@@ -23,7 +25,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import options, registry
 from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
-from minitx.analysis.texts import storage
+from minitx.files import read_json
 from minitx.text import UnknownWarning
 
 ROOT = Path(__file__).parents[1]
@@ -34,18 +36,11 @@ def shell(*arguments, **environment):
     return execute([sys.executable, "-m", "minitx.analysis", *map(str, arguments)], environment)
 
 
-def execute(command, environment=None, shell=False):
+def execute(command, environment=None):
     """A process that has ended, with these variables beside this one's."""
     env = os.environ | (environment or {})
     return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=env,
-        text=True,
-        capture_output=True,
-        timeout=200,
-        check=False,
-        shell=shell,
+        command, cwd=ROOT, env=env, text=True, capture_output=True, timeout=200, check=False
     )
 
 
@@ -57,9 +52,14 @@ def complaint(capsys, *arguments):
     return captured.err
 
 
+def output(capsys, *arguments):
+    """What a command prints that succeeds."""
+    assert cli.main(list(map(str, arguments))) == 0
+    return capsys.readouterr().out
+
+
 def test_list_names_every_experiment_and_model(capsys):
-    assert cli.main(["list"]) == 0
-    text = capsys.readouterr().out
+    text = output(capsys, "list")
     for experiment in registry.EXPERIMENTS.values():
         assert experiment.name in text and experiment.question in text
     assert all(f"  {name}\n" in text for name in weights.bundled())
@@ -67,14 +67,7 @@ def test_list_names_every_experiment_and_model(capsys):
 
 
 @pytest.mark.usefixtures("empty_figures")
-def test_a_gap_to_fill_has_guesses_and_no_loss(tmp_path, capsys):
-    options = ["--sentence", "The <mask> ran after the cat.", "--out", str(tmp_path)]
-    assert cli.main(["run", "predict", "tiny-roberta", *options]) == 0
-    assert set(json.loads((tmp_path / "predict.json").read_text())["headline"]) == {"certainty"}
-
-
-@pytest.mark.usefixtures("empty_figures")
-def test_predict_says_what_it_guesses(tmp_path, capsys):
+def test_gaps_to_fill_have_guesses_and_no_loss(tmp_path, capsys):
     options = ["--sentence", "He <mask> out and <mask> home.", "--guesses", "3"]
     assert cli.main(["run", "predict", "tiny-roberta", *options, "--out", str(tmp_path)]) == 0
     arrays = np.load(tmp_path / "predict.npz")
@@ -82,6 +75,7 @@ def test_predict_says_what_it_guesses(tmp_path, capsys):
     for pieces, row in zip(arrays["guess"], arrays["probability"]):
         masks.append(", ".join(f"“{x.strip()}” {p:.2f}" for x, p in zip(pieces, row)))
     assert f"Predictions for each mask: {masks[0]}; {masks[1]}. " in capsys.readouterr().out
+    assert {*read_json(tmp_path / "predict.json")["headline"]} == {"certainty"}
 
 
 def test_predict_says_its_first_guesses_and_what_stands_there():
@@ -98,24 +92,20 @@ def test_predict_says_its_first_guesses_and_what_stands_there():
     assert says(scores | many).count("“") == 40 and "“He”, …." in says(scores | many)
 
 
-def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
-    complaint(capsys, "run", "positions", "tiny-robert", "--out", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
 REFUSED = (
-    ["run", "attention", "tiny-roberta", "--text", "The cat sat."],
-    ["run", "profiles,lags", "tiny-roberta", "--text", "The cat sat."],
-    ["report", "tiny-roberta", "--text", "The cat sat."],
-    ["explore", "tiny-roberta", " "],
-    ["trace", "tiny-roberta", "The cat sat.", "--keep", "no", "--save", "out/new/trace.npz"],
+    "run positions tiny-robert --out new",
+    "run attention tiny-roberta --text 'The cat sat.'",
+    "run profiles,lags tiny-roberta --text 'The cat sat.'",
+    "report tiny-roberta --text 'The cat sat.'",
+    "explore tiny-roberta ' '",
+    "trace tiny-roberta 'The cat sat.' --keep no --save out/new/trace.npz",
 )
 
 
-@pytest.mark.parametrize("command", REFUSED, ids=lambda command: " ".join(command[:2]))
+@pytest.mark.parametrize("command", REFUSED, ids=lambda command: " ".join(command.split()[:2]))
 def test_a_refused_run_leaves_no_folder(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(command) == 2
+    assert cli.main(shlex.split(command)) == 2
     assert [*tmp_path.iterdir()] == []
 
 
@@ -131,17 +121,15 @@ AS_TEXT = {"attention": ["--tokens", "16", "--text"], "shapes": ["--sentence"]}
 
 @pytest.mark.parametrize("experiment", AS_TEXT)
 @pytest.mark.usefixtures("empty_figures")
-def test_each_text_is_given_in_the_same_ways(experiment, tmp_path, monkeypatch):
+def test_each_text_is_given_in_the_same_ways(experiment, tmp_path, piped):
     """Itself, in a file, or through -: where a text is read, and where documents are."""
     (tmp_path / "said").write_text(SAID)
-    storage._spooled.cache_clear()  # of what another test piped
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SAID.encode())))
+    piped(SAID)
     command = ["run", experiment, "tiny-roberta", "--out", str(tmp_path), *AS_TEXT[experiment]]
     results = []
     for given in SAID, tmp_path / "said", "-":
         assert cli.main([*command, str(given)]) == 0
         results.append(dict(np.load(tmp_path / f"{experiment}.npz")))
-    storage._spooled.cache_clear()
     for name, x in results[0].items():
         assert np.array_equal(x, results[1][name]) and np.array_equal(x, results[2][name])
 
@@ -161,9 +149,7 @@ def test_the_help_says_how_to_switch_a_head_off(command, capsys):
     with pytest.raises(SystemExit):
         cli.main([*command, "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert (
-        "switch a head off" in said or "switches off heads" in said or "switches heads off" in said
-    )
+    assert re.search("switch a head off|switches off heads|switches heads off", said)
     assert "minitx serve" in said
 
 
@@ -176,34 +162,29 @@ def test_the_help_says_the_same_of_each_text():
 
 
 def test_a_reader_who_has_seen_enough_is_no_error():
-    process = execute(f"{sys.executable} -m analysis list | head -n 1", shell=True)
+    process = execute(["sh", "-c", f"{sys.executable} -m analysis list | head -n 1"])
     assert process.stdout.startswith("experiments") and process.stderr == ""
-
-
-def raise_interrupt(*arguments, **options):
-    """What Ctrl-C does in the middle of a call."""
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
     "command, said",
     [
-        (["trace", "tiny-gpt2", "He went out."], "interrupted"),
-        (["report", "tiny-gpt2"], "interrupted; repeat the command with --resume to continue"),
+        ("trace tiny-gpt2 'He went out.'", "interrupted"),
+        ("report tiny-gpt2", "interrupted; repeat the command with --resume to continue"),
     ],
 )
 def test_an_interruption_is_one_line(tmp_path, capsys, monkeypatch, command, said):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(minitx, "load", raise_interrupt)
+    monkeypatch.setattr(minitx, "load", failing.once(1, minitx.load, KeyboardInterrupt()))
     try:
-        assert cli.main(command) == 130
+        assert cli.main(shlex.split(command)) == 130
     except KeyboardInterrupt:  # would end the tests
         pytest.fail("it is not caught")
     assert capsys.readouterr().err == f"minitx: {said}\n"
 
 
 def test_a_run_that_ctrl_c_interrupts_goes_on_with_resume(tmp_path):
-    options = ["--documents", "300", "--tokens", "64", "--out", str(tmp_path)]
+    options = f"--documents 300 --tokens 64 --out {tmp_path}".split()
     code = (
         "import signal, sys; from minitx.analysis.__main__ import main; "
         "signal.signal(signal.SIGINT, signal.default_int_handler); "  # a job of a script ignores it
@@ -224,11 +205,11 @@ def test_a_run_that_ctrl_c_interrupts_goes_on_with_resume(tmp_path):
 
 
 def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
-    options = ["--documents", "2", "--seed", "4", "--out", str(tmp_path / "new/out")]
+    options = f"--documents 2 --seed 4 --out {tmp_path}/new/out".split()
     assert cli.main(["run", "profiles", "tiny-roberta", *options]) == 0
     files = {path.name: path for path in (tmp_path / "new/out").glob("[!.]*")}
     assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
-    stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
+    stated = read_json(files["profiles.json"])
     expected = {"pairs": "", "text": "sample", "documents": 2, "tokens": 0, "seed": 4}
     expected |= {"clustered": "attention", "clusters": 6, "reach": 10}
     assert stated["settings"]["options"] == expected
@@ -246,12 +227,12 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
 def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folder = gpt2(tmp_path / "my-model")
-    assert cli.main(["run", "positions", "my-model", "--shuffles", "3"]) == 0
+    assert cli.main("run positions my-model --shuffles 3".split()) == 0
     assert (tmp_path / "out/my-model-positions/positions.json").is_file()
     text = str(ROOT / "LICENSE")
     assert cli.main(["run", "positions", str(folder) + "/", "--shuffles", "3", "--text", text]) == 0
     path = tmp_path / "out/my-model-positions/positions.json"
-    stated = json.loads(path.read_text(encoding="utf-8"))
+    stated = read_json(path)
     assert stated["settings"]["text"]["name"] == "LICENSE"
 
 
@@ -266,7 +247,7 @@ def test_models_in_folders_of_one_name_have_results_of_their_own(tmp_path, monke
         assert cli.main(["run", "positions", str(folder), "--shuffles", "3"]) == 0
     elsewhere = (tmp_path / "model").relative_to(tmp_path.anchor)
     for name in ("A/model", "B/model", "model", elsewhere):
-        stated = json.loads(Path(f"out/{name}-positions/positions.json").read_text())
+        stated = read_json(Path(f"out/{name}-positions/positions.json"))
         model = "../model" if name == elsewhere else name
         assert stated["settings"]["model"] == model
 
@@ -280,8 +261,7 @@ def test_results_go_where_the_model_is_called():
 @pytest.mark.usefixtures("empty_figures")
 def test_list_run_and_published_answer_in_json(tmp_path, capsys):
     """Nothing else is on standard output."""
-    assert cli.main(["list", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(output(capsys, "list", "--json"))
     assert list(answer["experiments"]) == [*registry.EXPERIMENTS]
     assert answer["experiments"]["positions"]["options"]["shuffles"] == 500
     assert answer["bundled"] == weights.bundled() and [*answer["to_download"]] == [*weights.KNOWN]
@@ -305,8 +285,7 @@ def test_published_counts_and_is_strict_where_that_is_asked(
 
     monkeypatch.setattr(published, "outcomes", outcomes)
     command = ["published", "tiny-gpt2", "--out", str(tmp_path)]
-    assert cli.main(command) == 0
-    assert f"\n{published.tally(rows)}\n" in capsys.readouterr().out
+    assert f"\n{published.tally(rows)}\n" in output(capsys, *command)
     assert cli.main([*command, "--json", "--strict"]) == status
     captured = capsys.readouterr()
     assert json.loads(captured.out) == rows and captured.err == "positions 0.1 s\n"
@@ -331,16 +310,6 @@ def test_the_same_command_gives_the_same_bytes(tmp_path):
         assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
 
 
-def test_flags_and_help_come_from_the_registry(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        cli.main(["run", "profiles", "--help"])
-    text = capsys.readouterr().out
-    assert registry.get("profiles").question in text
-    for option in registry.get("profiles").options:
-        default = "" if option.default == "" else str(option.default)
-        assert f"--{option.flag}" in text and default in text
-
-
 START = """
 import sys
 from minitx.analysis.__main__ import main
@@ -359,11 +328,9 @@ def test_help_comes_at_once(command):
     assert execute([sys.executable, "-c", START, *command]).stdout.splitlines()[-1] == "[]"
 
 
-def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):
-    assert cli.main(["trace", "tiny-roberta", "He went out."]) == 0
-    text = capsys.readouterr().out
-    model = minitx.load(weights.find("tiny-roberta"))
-    trace = minitx.run(model, "He went out.")
+def test_trace_shows_every_point_with_its_shape_and_the_budget(bundled, capsys):
+    text = output(capsys, "trace", "tiny-roberta", "He went out.")
+    trace = minitx.run(bundled, "He went out.")
     rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     for key in trace:
         name = key if isinstance(key, str) else key[0]
@@ -374,35 +341,30 @@ def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):
     assert f"{size} recorded" in text and f"estimated beforehand: {size}" in text
 
 
-def test_trace_keeps_and_saves_what_is_asked(tmp_path, capsys):
+def test_trace_keeps_and_saves_what_is_asked(bundled, tmp_path, capsys):
     file = tmp_path / "deep/trace.npz"
     options = ["--keep", "q,pattern.L1", "--save", str(file)]
     assert cli.main(["trace", "tiny-roberta", "He went out.", *options]) == 0
     arrays = np.load(file, allow_pickle=False)
-    model = minitx.load(weights.find("tiny-roberta"))
-    trace = minitx.run(model, "He went out.", keep=["q", ("pattern", 1)])
-    queries = {f"q.L{i}" for i in range(model.config.n_layers)}
+    trace = minitx.run(bundled, "He went out.", keep=["q", ("pattern", 1)])
+    queries = {f"q.L{i}" for i in range(bundled.config.n_layers)}
     assert set(arrays) == {"tokens", "valid", "pattern.L1"} | queries
     assert np.array_equal(arrays["pattern.L1"], trace["pattern", 1])
     assert "scores  " not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["trace", "explore"])
-def test_a_text_may_be_a_file_or_standard_input(tmp_path, command):
+def test_a_text_may_be_a_file_or_standard_input(tmp_path, piped, command):
     """The answers are those of the text itself, the time aside."""
     text = "He went out. She stayed."
     file = tmp_path / "text.txt"
     file.write_text(text + "\n")
+    piped(text)
     written = tmp_path / ("x.npz" if command == "trace" else "explore.html")
     options = ["--save", written] if command == "trace" else ["--out", tmp_path]
     answers = []
     for given in (text, file, "-"):
-        argv = [*map(str, (command, "tiny-gpt2", given, *options))]
-        if given == "-":
-            process = [sys.executable, "-m", "minitx.analysis", *argv]
-            subprocess.run(process, cwd=ROOT, input=text.encode(), check=True, timeout=100)
-        else:
-            assert cli.main(argv) == 0
+        assert cli.main([*map(str, (command, "tiny-gpt2", given, *options))]) == 0
         answers.append(written.read_bytes())
     assert answers[0] == answers[1] == answers[2]
 
@@ -411,8 +373,7 @@ def test_trace_reads_a_pair_of_sentences(tmp_path, capsys):
     first, second = "The cat sat on the mat.", "The cat lay on the rug."
     file = tmp_path / "a.npz"
     given = "tiny-bert", first, "--second", second, "--keep", "pattern", "--save", str(file)
-    assert cli.main(["trace", *given]) == 0
-    said = capsys.readouterr().out
+    said = output(capsys, "trace", *given)
     assert "23 tokens: [CLS] | the" in said and f"token types: {'0 ' * 11}{'1 ' * 11}1\n" in said
     model = minitx.load("tiny-bert")
     batch, trace = model.encode([(first, second)]), minitx.run(model, [(first, second)], "pattern")
@@ -420,18 +381,8 @@ def test_trace_reads_a_pair_of_sentences(tmp_path, capsys):
     assert np.array_equal(arrays["tokens"], batch.tokens)
     assert np.array_equal(arrays["types"], batch.types)
     assert np.array_equal(arrays["pattern.L1"], trace["pattern", 1])
-    given = (
-        "tiny-bart",
-        "1912-05-03",
-        "--source",
-        "3 May 1912",
-        "--second",
-        "4 May",
-        "--keep",
-        "q.L0",
-    )
-    assert cli.main(["trace", *given]) == 0
-    assert "1 | 2 | </s> | </s> | 4 | " in capsys.readouterr().out
+    given = "trace tiny-bart 1912-05-03 --source '3 May 1912' --second '4 May' --keep q.L0"
+    assert "1 | 2 | </s> | </s> | 4 | " in output(capsys, *shlex.split(given))
 
 
 def test_a_column_of_a_table_is_the_text(tmp_path, capsys, monkeypatch):
@@ -440,25 +391,19 @@ def test_a_column_of_a_table_is_the_text(tmp_path, capsys, monkeypatch):
     for command in ("trace", "explore"):
         assert "name the text's with --column" in complaint(capsys, command, "tiny-gpt2", "t.csv")
         assert cli.main([command, "tiny-gpt2", "t.csv", "--column", "body"]) == 0
-    assert cli.main(["trace", "tiny-gpt2", "t.csv", "--column", "body", "--keep", "q.L0"]) == 0
-    assert "." in capsys.readouterr().out
+    asked = "trace tiny-gpt2 t.csv --column body --keep q.L0"
+    assert "." in output(capsys, *asked.split())
     Path("d.csv").write_text("n,date\n1,3 May 1912\n")
     own = []
-    for given in (
-        ["3 May 1912"],
-        ["d.csv", "--column", "date"],
-        ["3 May 1912", "--second", "4 May"],
-    ):
-        assert cli.main(["decode", "tiny-bart", *given]) == 0
-        own.append(capsys.readouterr().out)
+    for given in "'3 May 1912'", "d.csv --column date", "'3 May 1912' --second '4 May'":
+        own.append(output(capsys, "decode", "tiny-bart", *shlex.split(given)))
     assert own[0] == own[1] == "1912-05-03\n"
-    source = minitx.load("tiny-bart").encoder.tokenizer.encode("3 May 1912", "4 May")
     model = minitx.load("tiny-bart")
+    source = model.encoder.tokenizer.encode("3 May 1912", "4 May")
     row = minitx.generate(model, n=20, source=source)
     assert own[2] == model.tokenizer.decode(row[1:]) + "\n"
-    assert "TEXT, which is not given" in complaint(
-        capsys, "decode", "tiny-bart", "--ids", "x", "--second", "a"
-    )
+    asked = "decode tiny-bart --ids x --second a"
+    assert "TEXT, which is not given" in complaint(capsys, *asked.split())
 
 
 @pytest.mark.parametrize("steps", [[], ["--steps"]])
@@ -468,8 +413,7 @@ def test_decode_refuses_settings_of_a_folder_unless_they_are_ignored(tmp_path, c
     (tmp_path / "generation_config.json").write_text(json.dumps(said))
     asked = ["decode", str(tmp_path), "3 May 1912", *steps]
     assert "--ignore-settings, generates without it" in complaint(capsys, *asked)
-    assert cli.main([*asked, "--ignore-settings"]) == 0
-    assert capsys.readouterr().out.startswith("1912-05-03\n")
+    assert output(capsys, *asked, "--ignore-settings").startswith("1912-05-03\n")
 
 
 @pytest.mark.parametrize("command", ["trace", "explore"])
@@ -488,22 +432,22 @@ def test_a_typed_separator_is_pointed_out(tmp_path, capsys, monkeypatch, command
 @pytest.mark.parametrize(
     "command, name",
     [
-        (["trace", "tiny-roberta", "TEXT"], "the text"),
-        (["explore", "tiny-roberta", "TEXT"], "the text"),
-        (["trace", "tiny-roberta", "FILE"], "the text 'empty.txt'"),
-        (["explore", "tiny-gpt2", "FILE"], "the text 'empty.txt'"),
-        (["explore", "tiny-gpt2", "a dog", "--beside", "TEXT"], "--beside"),
-        (["atlas", "tiny-gpt2", "--beside-text", "TEXT"], "--beside-text"),
-        (["trace", "tiny-bart", "a dog", "--source", "TEXT"], "--source"),
-        (["run", "predict", "tiny-roberta", "--sentence", "TEXT"], "--sentence"),
-        (["run", "joint-space", "tiny-bert", "--sentence", "TEXT"], "--sentence"),
-        (["run", "mask-positions", "tiny-gpt2", "--sentence", "TEXT"], "--sentence"),
-        (["run", "profiles", "tiny-gpt2", "--text", "TEXT"], "--text"),
-        (["run", "profiles", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
-        (["run", "predict", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
-        (["run", "reviews", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
-        (["report", "tiny-gpt2", "--text", "TEXT"], "--text"),
-        (["published", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
+        ("trace tiny-roberta TEXT", "the text"),
+        ("explore tiny-roberta TEXT", "the text"),
+        ("trace tiny-roberta FILE", "the text 'empty.txt'"),
+        ("explore tiny-gpt2 FILE", "the text 'empty.txt'"),
+        ("explore tiny-gpt2 'a dog' --beside TEXT", "--beside"),
+        ("atlas tiny-gpt2 --beside-text TEXT", "--beside-text"),
+        ("trace tiny-bart 'a dog' --source TEXT", "--source"),
+        ("run predict tiny-roberta --sentence TEXT", "--sentence"),
+        ("run joint-space tiny-bert --sentence TEXT", "--sentence"),
+        ("run mask-positions tiny-gpt2 --sentence TEXT", "--sentence"),
+        ("run profiles tiny-gpt2 --text TEXT", "--text"),
+        ("run profiles tiny-gpt2 --text FILE", "--text 'empty.txt'"),
+        ("run predict tiny-gpt2 --text FILE", "--text 'empty.txt'"),
+        ("run reviews tiny-gpt2 --text FILE", "--text 'empty.txt'"),
+        ("report tiny-gpt2 --text TEXT", "--text"),
+        ("published tiny-gpt2 --text FILE", "--text 'empty.txt'"),
     ],
 )
 def test_an_empty_text_is_refused_everywhere_alike(
@@ -511,7 +455,7 @@ def test_an_empty_text_is_refused_everywhere_alike(
 ):
     monkeypatch.chdir(tmp_path)
     Path("empty.txt").write_text(blank)
-    given = [{"TEXT": blank, "FILE": "empty.txt"}.get(x, x) for x in command]
+    given = [{"TEXT": blank, "FILE": "empty.txt"}.get(x, x) for x in shlex.split(command)]
     assert complaint(capsys, *given) == f"minitx: {name} is empty; wanted a text to read\n"
 
 
@@ -536,16 +480,16 @@ def test_trace_saves_before_it_prints(tmp_path):
 
 
 def test_trace_of_a_causal_model_averages_the_scores_that_are_seen(tmp_path, capsys):
-    assert cli.main(["trace", str(gpt2(tmp_path)), "He went out.", "--keep", "scores"]) == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("scores"))
+    said = output(capsys, "trace", gpt2(tmp_path), "He went out.", "--keep", "scores")
+    row = next(line for line in said.splitlines() if line.startswith("scores"))
     assert "inf" not in row.partition("  scaled")[0] and "nan" not in row
 
 
 def test_fetch_prints_the_folder(capsys, monkeypatch):
     asked = []
     monkeypatch.setattr(weights, "fetch", lambda *a: asked.append(a) or Path("/cache/gpt2"))
-    assert cli.main(["fetch", "gpt2", "--revision", "main"]) == 0
-    assert asked == [("gpt2", "main")] and capsys.readouterr().out == "/cache/gpt2\n"
+    assert output(capsys, "fetch", "gpt2", "--revision", "main") == "/cache/gpt2\n"
+    assert asked == [("gpt2", "main")]
 
 
 MENDABLE = {  # command -> what is said in one line
@@ -597,8 +541,6 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_
 
 
 def test_weights_with_nan_are_named(capsys, tmp_path):
-    from safetensors.numpy import load_file, save_file
-
     folder = gpt2(tmp_path / "broken")
     tensors = load_file(folder / "model.safetensors")
     tensors["wpe.weight"][3, 1] = np.nan
@@ -609,20 +551,17 @@ def test_weights_with_nan_are_named(capsys, tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (
-            ["run", "positions", "tiny-roberta", "--shuffels", "3"],
-            "unrecognized arguments: --shuffels",
-        ),
-        (["run", "positions", "tiny-roberta", "--shuff", "3"], "unrecognized arguments: --shuff"),
-        (["trace", "tiny-roberta", "x", "--sav", "y"], "unrecognized arguments: --sav"),
-        (["--vers"], "required: COMMAND"),
-        (["rnu"], "invalid choice: 'rnu'"),
-        ([], "required"),
+        ("run positions tiny-roberta --shuffels 3", "unrecognized arguments: --shuffels"),
+        ("run positions tiny-roberta --shuff 3", "unrecognized arguments: --shuff"),
+        ("trace tiny-roberta x --sav y", "unrecognized arguments: --sav"),
+        ("--vers", "required: COMMAND"),
+        ("rnu", "invalid choice: 'rnu'"),
+        ("", "required"),
     ],
 )
 def test_argparse_stops_wrong_flags(capsys, arguments, message):
     with pytest.raises(SystemExit, match="2"):
-        cli.main(arguments)
+        cli.main(arguments.split())
     assert message in capsys.readouterr().err
 
 
@@ -649,7 +588,7 @@ def test_the_module_and_the_command_are_the_same():
 
 
 def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, monkeypatch):
-    options = ["positions", "tiny-roberta", "--shuffles", "5", "--out", str(tmp_path)]
+    options = f"positions tiny-roberta --shuffles 5 --out {tmp_path}".split()
     assert cli.main(["run", *options]) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     monkeypatch.setattr(nulls, "distribution", lambda *a: pytest.fail("it was run again"))
@@ -661,12 +600,11 @@ def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, 
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
-def of_kinds(folder, n=12):
+def of_kinds(folder):
     """Two files with a text a line that differ in one word."""
-    folder.mkdir(exist_ok=True)
     subjects = "girl boy dog man king cat woman bird bear fox queen child".split()
     for word in ("happy", "sad"):
-        text = "".join(f"the {subject} was {word} .\n" for subject in subjects[:n])
+        text = "".join(f"the {subject} was {word} .\n" for subject in subjects)
         (folder / f"{word}.txt").write_text(text)
     return ["--towards", str(folder / "happy.txt"), "--away", str(folder / "sad.txt")]
 
@@ -674,8 +612,7 @@ def of_kinds(folder, n=12):
 def test_steer_says_what_python_gives(tmp_path, capsys):
     files = of_kinds(tmp_path)
     asked = ["steer", "tiny-stories", "the dog was", *files, "--scale", "2", "--n", "5"]
-    assert cli.main([*asked, "--other", "stories"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = output(capsys, *asked, "--other", "stories").splitlines()
     model = minitx.load("tiny-stories")
     texts = [Path(name).read_text().splitlines() for name in files[1::2]]
     kept = [[text for i, text in enumerate(side) if i % 4 != 3] for side in texts]
@@ -717,19 +654,19 @@ def test_steer_refuses_in_one_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     "given, near",
     [
-        (["predict", "tiny-gpt2"], "it is an experiment: minitx run predict"),
-        (["stear", "tiny-gpt2", "a"], "did you mean steer"),
-        (["trace", "tiny-gpt2", "a", "--kep", "q"], "--kep; did you mean --keep"),
-        (["collect", "tiny-gpt2", "--docments=4"], "--docments; did you mean --documents?"),
-        (["steer", "tiny-gpt2", "a", "--towards", "a", "--away", "b", "--token", "lst"], "last?"),
+        ("predict tiny-gpt2", "it is an experiment: minitx run predict"),
+        ("stear tiny-gpt2 a", "did you mean steer"),
+        ("trace tiny-gpt2 a --kep q", "--kep; did you mean --keep"),
+        ("collect tiny-gpt2 --docments=4", "--docments; did you mean --documents?"),
+        ("steer tiny-gpt2 a --towards a --away b --token lst", "last?"),
     ],
 )
 def test_a_command_or_flag_that_is_close_is_told(given, near, capsys):
     with pytest.raises(SystemExit):
-        cli.main(given)
+        cli.main(given.split())
     assert near in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        cli.main(["trace", "tiny-gpt2", "a", "--zzz"])
+        cli.main("trace tiny-gpt2 a --zzz".split())
     assert "did you mean" not in capsys.readouterr().err
 
 
@@ -742,16 +679,12 @@ def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
     asked = ["probe", "tiny-stories", str(table), "--column", "t", "--label", "m", "--out"]
     saved = tmp_path / "p.safetensors"
     asked += [str(tmp_path / "out"), "--at", "embed,resid_post.L1", "--save", str(saved)]
-    assert cli.main(asked) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = output(capsys, *asked).splitlines()
     assert lines[0].startswith("24 texts, labels happy, sad, tired")
     texts, labels = [row["t"] for row in rows], [row["m"] for row in rows]
     probe = minitx.fit_probe("tiny-stories", texts, labels, at=("resid_post", 1))
-    assert lines[2].startswith(f"resid_post.1: {probe.accuracy:.1%} [") and probe.classes == [
-        *moods[1:2],
-        "sad",
-        "tired",
-    ]
+    assert probe.classes == ["happy", "sad", "tired"]
+    assert lines[2].startswith(f"resid_post.1: {probe.accuracy:.1%} [")
     assert lines[2].endswith(f"random weights {probe.untrained:.1%}; {probe.verdict}")
     numbers = json.loads((tmp_path / "out" / "probe.json").read_text())
     assert [x["point"] for x in numbers] == ["embed", "resid_post.1"]
@@ -766,17 +699,16 @@ def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
 
 def test_collect_writes_what_python_opens(tmp_path, capsys):
     out = tmp_path / "c"
-    asked = ["collect", "tiny-gpt2", "--keep", "resid_post.L1,z", "--documents", "5"]
-    assert cli.main([*asked, "--tokens", "16", "--out", str(out)]) == 0
-    said = capsys.readouterr().out
+    asked = "collect tiny-gpt2 --keep resid_post.L1,z --documents 5".split()
+    said = output(capsys, *asked, "--tokens", "16", "--out", out)
     collection = minitx.open_collection(out)
     n = len(collection)
     assert f"5 documents, {n} tokens" in said and "MB in" in said and n <= 80
     ids = collection.tokens[collection.documents == 4]
     x = minitx.run("tiny-gpt2", ids, ("resid_post", 1))["resid_post", 1][0]
     assert np.array_equal(collection["resid_post", 1][collection.documents == 4], x)
-    assert cli.main(["plan", *asked, "--tokens", "16", "--out", str(tmp_path / "none")]) == 0
-    assert f"5 documents, {n} tokens" in capsys.readouterr().out
+    said = output(capsys, "plan", *asked, "--tokens", "16", "--out", tmp_path / "none")
+    assert f"5 documents, {n} tokens" in said
     assert not (tmp_path / "none").exists()
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     asked[3] = "blocks.1.hook_resid_post,attn.hook_z"  # the same by the names of TransformerLens
@@ -793,19 +725,17 @@ def test_examples_of_ids_and_of_a_column(tmp_path, capsys):
     (tmp_path / "ids.txt").write_text("3 4 5 6\n7 8 9\n")
     page = tmp_path / "page.html"
     asked = ["examples", "tiny-gpt2", "--ids", str(tmp_path / "ids.txt"), "--n", "1"]
-    assert cli.main([*asked, "--point", "z.L1", "--feature", "1,2", "--out", str(page)]) == 0
-    said = capsys.readouterr().out
+    said = output(capsys, *asked, "--point", "z.L1", "--feature", "1,2", "--out", page)
     rows = [[3, 4, 5, 6], [7, 8, 9]]
     examples = minitx.top_examples("tiny-gpt2", rows, ("z", 1), (1, 2), n=1, untrained=True)
     assert f"; with random weights: {examples.untrained[0]:.4g}" in said
     assert said.startswith(repr(examples)) and "Texts drawn at random" in page.read_text()
     (tmp_path / "t.csv").write_text("a,body\n1,The dog ran.\n2,She was sad.\n")
     table = ["examples", "tiny-gpt2", "--text", str(tmp_path / "t.csv"), "--column", "body"]
-    assert cli.main([*table, "--feature", "3"]) == 0
-    assert "number 3 of ('post', 3): the largest in 2 of 2 texts" in capsys.readouterr().out
-    assert "--feature is '1,2,3'" in complaint(
-        capsys, "examples", "tiny-gpt2", "--feature", "1,2,3"
-    )
+    said = output(capsys, *table, "--feature", "3")
+    assert "number 3 of ('post', 3): the largest in 2 of 2 texts" in said
+    wrong = "examples", "tiny-gpt2", "--feature", "1,2,3"
+    assert "--feature is '1,2,3'" in complaint(capsys, *wrong)
     assert "encoder-decoder" in complaint(capsys, "examples", "tiny-bart")
 
 

@@ -54,11 +54,6 @@ def without_example(names):
             yield name
 
 
-def public(package):
-    """{name: value} of what a package shows to users."""
-    return {f"{package.__name__}.{name}": getattr(package, name) for name in package.__all__}
-
-
 def functions(module):
     """{name: function or class} of a module that its file defines without an underscore."""
     imported = importlib.import_module(module)
@@ -74,7 +69,8 @@ PACKAGES = minitx, circuits, analysis, names, testing, weights
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda p: p.__name__)
 def test_every_public_name_has_an_example(package):
-    assert [*without_example(public(package))] == []
+    public = {f"{package.__name__}.{name}": getattr(package, name) for name in package.__all__}
+    assert [*without_example(public)] == []
 
 
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith(f"{MATHS}.")])

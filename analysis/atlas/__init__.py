@@ -4,8 +4,6 @@
 Space; an encoder-decoder three, of the encoder, of the decoder, and of the decoder's queries with
 the keys of the source. Scale and planes, flags and nearness are of all sentences; where they have
 more tokens than can be drawn, sentences are drawn with a seed.
-
-Order: how, an atlas, one of its spaces, what is said of it.
 """
 
 from typing import NamedTuple
@@ -221,17 +219,15 @@ def size_of(side):
 
 def norms(kept, documents, cross):
     """Lengths of the queries [L H n] and of the keys [L H m]."""
-    of_keys = [len(heads.keys_of(x, cross)) for x in documents]
-    of_queries = [len(heads.queries_of(x)) for x in documents]
+    of_queries, of_keys = heads.lengths(documents, cross)
     queries = heads.unpadded(kept["q_norm"], of_queries)
-    keys = heads.unpadded(kept["k_norm"], of_keys)
-    return {"query": queries, "key": keys}
+    return {"query": queries, "key": heads.unpadded(kept["k_norm"], of_keys)}
 
 
 def strongest(kept, documents, cross):
     """The strongest keys of each query, as numbers of all keys."""
-    lengths = [len(heads.queries_of(x)) for x in documents]
-    starts = np.cumsum([0, *(len(heads.keys_of(x, cross)) for x in documents[:-1])])
+    lengths, of_keys = heads.lengths(documents, cross)
+    starts = np.cumsum([0, *of_keys[:-1]])
     index = heads.unpadded(kept["index"], lengths).astype(np.int32)
     first = np.repeat(starts, lengths)[:, None]
     weight = heads.unpadded(kept["weight"], lengths)

@@ -7,7 +7,6 @@ Null of the shapes: heads whose W_Q and W_K have their entries shuffled; the lar
 what a head of a model of this size exceeds once in 100 models by a normal law, whichever is more.
 
 L layers, H heads, O orders of the keys (their own, then shuffled).
-Order: flags of what is counted, flags of shapes, shuffled weights, the lie.
 """
 
 from dataclasses import replace

@@ -4,7 +4,6 @@ The passes find the means, the scale, the plane, and then the points with what i
 heads. A pass holds one layer of one document at a time (measures/joint_fit.py).
 
 L layers, H heads, T queries and S keys of a document, d width of a head, C components.
-Order: a run's part, the fit, the components, the points, what is counted.
 """
 
 from typing import NamedTuple
@@ -65,15 +64,12 @@ def planes(model, documents, settings, moves, run, components):
     """Centre [L H d] and leading directions [L H d C] of all points of each head."""
     drawn = joint.DISTANCES[settings.distance].drawn
 
-    def use(layer):
+    def use(layer, *_):
         pair = [drawn(x) for x in joint_fit.stages(layer, moves)[1]]
         x = np.concatenate(pair, axis=1)
         return {"sum": x.sum(axis=1), "square": x.swapaxes(1, 2) @ x, "n": x.shape[1]}
 
-    def measure(_, document):
-        return joint_fit.map_layers(model, document, use, settings)
-
-    sums = run.gather(measure, documents, "documents: planes")
+    sums = _gathered(model, documents, settings, use, run, "documents: planes")
     n = sums["n"][:, None, None]
     centre = sums["sum"] / n
     covariance = sums["square"] / n[..., None] - centre[..., None] * centre[..., None, :]
@@ -106,8 +102,7 @@ def points(model, documents, settings, fitted, run, seed):
 
     Kept of each document: q, k [L H T C], norms, the strongest keys and their weights.
     """
-    T = max(len(queries_of(x)) for x in documents)
-    S = max(len(keys_of(x, settings.cross)) for x in documents)
+    T, S = map(max, lengths(documents, settings.cross))
 
     def use(layer, document, rng):
         (q, k), _ = pair = places(layer, settings, fitted)
@@ -118,30 +113,31 @@ def points(model, documents, settings, fitted, run, seed):
         kept |= {"index": _padded(index, T, np.int16), "weight": _padded(weight, T, np.float16)}
         return kept | counted(layer, document, pair, settings, rng)
 
-    return _gathered(model, documents, settings, use, run, seed, "documents: points")
+    return _gathered(model, documents, settings, use, run, "documents: points", seed)
 
 
 def coordinates(model, documents, settings, fitted, run):
     """Every point alone: [L H n+m C]."""
-    T = max(len(queries_of(x)) for x in documents)
-    S = max(len(keys_of(x, settings.cross)) for x in documents)
+    T, S = map(max, lengths(documents, settings.cross))
 
-    def use(layer):
+    def use(layer, *_):
         q, k = places(layer, settings, fitted)[0]
         return {"q": _padded(q, T), "k": _padded(k, S)}
 
-    def measure(_, document):
-        return joint_fit.map_layers(model, document, use, settings)
-
-    kept = run.gather(measure, documents, "documents: points", KEPT)
+    kept = _gathered(model, documents, settings, use, run, "documents: points")
     return joined(kept, documents, settings.cross)
 
 
 def joined(kept, documents, cross):
     """Points of all documents one after another, queries first: [L H n+m C]."""
-    queries = unpadded(kept["q"], [len(queries_of(x)) for x in documents])
-    keys = unpadded(kept["k"], [len(keys_of(x, cross)) for x in documents])
-    return np.concatenate([queries, keys], axis=2)
+    of_queries, of_keys = lengths(documents, cross)
+    points = unpadded(kept["q"], of_queries), unpadded(kept["k"], of_keys)
+    return np.concatenate(points, axis=2)
+
+
+def lengths(documents, cross):
+    """How many queries each document has, and how many keys."""
+    return [len(queries_of(x)) for x in documents], [len(keys_of(x, cross)) for x in documents]
 
 
 def unpadded(x, lengths):
@@ -155,10 +151,12 @@ def counts(model, documents, settings, fitted, run, seed):
     def use(layer, document, rng):
         return counted(layer, document, places(layer, settings, fitted), settings, rng)
 
-    return _gathered(model, documents, settings, use, run, seed, "documents: counts")
+    return _gathered(model, documents, settings, use, run, "documents: counts", seed)
 
 
-def _gathered(model, documents, settings, use, run, seed, what):
+def _gathered(model, documents, settings, use, run, what, seed=0):
+    """What a run gathers of use(layer, document, rng) of every layer of every document."""
+
     def measure(index, document):
         rng = np.random.default_rng((seed, index))
         return joint_fit.map_layers(model, document, lambda x: use(x, document, rng), settings)

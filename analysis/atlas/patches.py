@@ -3,8 +3,6 @@
 Queries and keys are those of the patches alone; a class token stands for no position, and what it
 gets of the attention is left out. N pictures, n patches of a picture, T tokens, V numbers of a
 token.
-
-Order: the pictures, a document, the table of their points, offsets in two dimensions, pixels.
 """
 
 from pathlib import Path

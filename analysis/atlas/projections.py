@@ -2,8 +2,6 @@
 
 What was computed is kept in the cache (machine/files.py), under the sha256 of all that it depends
 on: the points, the method, its package, the seed. The files can be deleted at any time.
-
-Order: the names, the points, what is kept.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The sentences of a text as a model reads them, and what is known of each of their tokens.
-
-Order: the sentences, those that are drawn, the tables of their points, types, word classes.
-"""
+"""The sentences of a text as a model reads them, and what is known of each of their tokens."""
 
 import re
 from itertools import islice, pairwise
@@ -205,7 +202,6 @@ class Words:
 
 
 def _kind(piece, is_special, goes_on):
-    """The type of one token."""
     text = _word(piece)
     if is_special:
         return SPECIAL

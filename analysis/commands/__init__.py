@@ -1,7 +1,4 @@
-"""The commands of `minitx`, one a file: its flags, `declare`, beside its handler, `run`.
-
-Order: `run_command`, what an interruption and an error say, the parser of all commands.
-"""
+"""The commands of `minitx`, one a file: its flags, `declare`, beside its handler, `run`."""
 
 import contextlib
 import os
@@ -92,14 +89,9 @@ def run_command(argv):
     out = sys.stdout if "--json" in argv else escapes.for_people(sys.stdout)
     errors = escapes.for_people(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        return status_of(argv)
-
-
-def status_of(argv):
-    """The same, on streams that show control characters as escapes."""
-    with warnings.catch_warnings():
-        warnings.showwarning = show_warning
-        return outcome_of(argv)
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            return status_of(argv)
 
 
 def show_warning(message, *_, **__):
@@ -107,8 +99,8 @@ def show_warning(message, *_, **__):
     print(f"minitx: {message}", file=sys.stderr)
 
 
-def outcome_of(argv):
-    """The same, with warnings in one line each."""
+def status_of(argv):
+    """The same, on streams that show control characters as escapes, with warnings in one line."""
     arguments = None
     try:
         interrupt.raise_again()

@@ -1,9 +1,10 @@
-"""What `report` and `published` share: options that they pass on to every experiment."""
+"""What `report`, `paper` and `published` share: options that they pass on to every experiment."""
 
 from ..contract import registry, sides
 from ..contract.options import Size, understand
+from ..running import many
 from ..texts import corpus, formats
-from . import flags, inputs
+from . import flags, inputs, output
 
 COMMON = (
     understand("text", str, "sample", flags.TEXT),
@@ -24,6 +25,18 @@ def declare(commands, name, function, about):
     flags.of_workers(command)
     flags.in_json(command)
     return command
+
+
+def write(arguments, name, make, **how):
+    """Write the page of all experiments into a folder; --json: print its record. The status."""
+    out, model = inputs.folder(arguments, name), inputs.load(arguments.model)
+    given = options(arguments, model)
+    with output.progress_beside(arguments.json):
+        n = many.n_processes(given)
+        status = make(model, arguments.model, out, given, arguments.resume, n, **how)
+    if arguments.json:
+        print((out / f"{name}.json").read_text(encoding="utf-8"), end="")
+    return status
 
 
 def options(arguments, model):
@@ -51,7 +64,6 @@ def options(arguments, model):
 
 
 def _no_tokenizer(model):
-    """Whether the model's folder has no tokenizer."""
     try:
         model.tokenizer.encode("a")
     except FileNotFoundError:

@@ -35,7 +35,7 @@ def command(commands, name, function, description, *positionals, epilog=""):
 
 def of_experiment(command, experiment):
     """The flags of an experiment: its options, what it reads of an encoder-decoder, ids."""
-    of_options(command, experiment)
+    of_options(command, experiment.options)
     of_pair(command, [experiment])
     if not sides.has_own(experiment):
         of_side(command)
@@ -48,7 +48,7 @@ def of_experiments(command, experiments):
     options = {}
     for experiment in experiments:
         options = {option.name: option for option in experiment.options} | options
-    _of_options(command, options.values())
+    of_options(command, options.values())
     of_pair(command, experiments)
     if sides.OPTION.name not in options:
         of_side(command)
@@ -56,12 +56,7 @@ def of_experiments(command, experiments):
         of_ids(command, options)
 
 
-def of_options(command, experiment):
-    """A flag for each option of an experiment."""
-    _of_options(command, experiment.options)
-
-
-def _of_options(command, options):
+def of_options(command, options):
     """A flag for each option: a switch for a bool, else a text, checked later."""
     for option in options:
         notes = [filled("default {default}", default=repr(option.default))]
@@ -163,8 +158,7 @@ def options_of(experiment, arguments):
 
 def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
-    named = {option.name: getattr(arguments, option.name) for option in experiment.options}
-    given = {name: value for name, value in named.items() if value is not None}
+    given = stated(experiment, arguments)
     further = getattr(arguments, "further", [])
     if further and "others" in given:
         raise ValueError(f"--others {given['others']} and {further[0]}: name models in one way")
@@ -174,6 +168,15 @@ def own_options(experiment, arguments):
         given |= of_text(arguments)
     given |= texts_of(experiment, arguments, given)
     return experiment.checked(given, is_text=True)
+
+
+def stated(experiment, arguments):
+    """The options of an experiment that were given: {name: text}."""
+    return _stated(arguments, [option.name for option in experiment.options])
+
+
+def _stated(arguments, names):
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def texts_of(experiment, arguments, given):
@@ -193,5 +196,4 @@ def texts_of(experiment, arguments, given):
 
 def of_text(arguments):
     """What was given beside the name of a text: `ids`, a sample and its seed, a column."""
-    names = "ids", *(option.name for option in registry.OF_TEXTS)
-    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    return _stated(arguments, ["ids", *(option.name for option in registry.OF_TEXTS)])

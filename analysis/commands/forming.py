@@ -65,16 +65,14 @@ def declare(commands):
     """Its flags: what is read, and how often it is shuffled."""
     about = "how position information emerges during training, snapshot by snapshot"
     command = flags.command(commands, "forming", run, about, "HISTORY")
-    flags.of_options(command, EXPERIMENT)
+    flags.of_options(command, EXPERIMENT.options)
     command.add_argument("--out", help="folder for the results (out/HISTORY-forming)")
 
 
 def run(arguments):
     """minitx forming HISTORY"""
     begin = time.monotonic()
-    named = {option.name: getattr(arguments, option.name) for option in EXPERIMENT.options}
-    given = {name: value for name, value in named.items() if value is not None}
-    given = EXPERIMENT.checked(given, is_text=True)
+    given = EXPERIMENT.checked(flags.stated(EXPERIMENT, arguments), is_text=True)
     out = Path(arguments.out or f"out/{Path(arguments.history).name}-forming")
     _, said = forming(arguments.history, out, **given)
     print(*said, sep="\n")

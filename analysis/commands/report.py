@@ -6,8 +6,8 @@ from minitx import weights
 
 from ..contract import options
 from ..pages import report
-from ..running import budget, executor, many
-from . import every_experiment, inputs, output
+from ..running import budget, executor
+from . import every_experiment
 
 MINUTES = options.understand(
     "minutes",
@@ -31,14 +31,7 @@ def declare(commands):
 def run(arguments):
     """minitx report MODEL"""
     minutes = _minutes(arguments.minutes, arguments.model)
-    out, model = inputs.folder(arguments, "report"), inputs.load(arguments.model)
-    options = every_experiment.options(arguments, model)
-    with output.progress_beside(arguments.json):
-        n = many.n_processes(options)
-        status = report.make(model, arguments.model, out, options, arguments.resume, n, minutes)
-    if arguments.json:
-        print((out / "report.json").read_text(encoding="utf-8"), end="")
-    return status
+    return every_experiment.write(arguments, "report", report.make, minutes=minutes)
 
 
 def _minutes(given, name):

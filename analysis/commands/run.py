@@ -110,15 +110,13 @@ def show(experiment, outcome):
 def run_several(arguments):
     """minitx run A,B,C MODEL"""
     start = time.monotonic()
-    name, resume = arguments.model, arguments.resume
+    name = arguments.model
     jobs = []
     for experiment in arguments.experiments:
         options = flags.options_of(experiment, arguments)
         out = inputs.folder(arguments, experiment.name)
-        job = many.Job(
-            experiment.name, many.function_of(experiment), name, options, "", out, resume
-        )
-        jobs.append(job._replace(format=arguments.format))
+        given = name, options, "", out, arguments.resume, arguments.format
+        jobs.append(many.Job(experiment.name, many.function_of(experiment), *given))
     model = inputs.load(name)
     done = many.together(jobs, model)
     failures = {name: x.outcome for name, x in done.items() if isinstance(x.outcome, many.Failure)}

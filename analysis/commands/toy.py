@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from ..contract import wording
 from ..machine.files import writable
-from ..machine.language import filled, translated
+from ..machine.language import filled
 from ..toys import recurrent
 from . import flags, output
+from .run import show
 
 
 def declare(commands):
@@ -30,8 +30,5 @@ def run(arguments):
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
-    question = translated(experiment.question)
-    print(f"{question} {wording.sentence(result.answer)}\n\n{result.says}\n")
-    for number in result.headline.values():
-        print(output.headline(number))
+    show(experiment, result)
     print(output.written(f"{out / experiment.name}.{arguments.format} .npz .json"))

@@ -72,7 +72,7 @@ EXPERIMENT = Experiment(train, question=QUESTION, draw=None)
 def declare(commands):
     """Its flags: the numbers of a training."""
     command = flags.command(commands, "train", run, "train a model from random weights", "CONFIG")
-    flags.of_options(command, EXPERIMENT)
+    flags.of_options(command, EXPERIMENT.options)
     flags.of_results(command, "out/CONFIG-train")
     flags.in_json(command)
 
@@ -80,7 +80,7 @@ def declare(commands):
 def run(arguments):
     """minitx train CONFIG"""
     begin = time.monotonic()
-    given = EXPERIMENT.checked(named(arguments), is_text=True)
+    given = EXPERIMENT.checked(flags.stated(EXPERIMENT, arguments), is_text=True)
     out = Path(arguments.out or f"out/{Path(arguments.config).stem}-train")
     with output.progress_beside(arguments.json):
         history = train(arguments.config, out, arguments.resume, **given)
@@ -93,9 +93,3 @@ def run(arguments):
     print(filled("loss {first:.4f} nats before, {last:.4f} in the last of {n} steps", **numbers))
     kept = count(len(history.snapshots), "snapshot")
     print(output.written(filled("{out}, with {snapshots},", out=out, snapshots=kept), begin))
-
-
-def named(arguments):
-    """The options that were given, {name: text}."""
-    values = {option.name: getattr(arguments, option.name) for option in EXPERIMENT.options}
-    return {name: value for name, value in values.items() if value is not None}

@@ -13,7 +13,7 @@ def declare(commands):
     command = flags.command(
         commands, "tune", run, "continue training a checkpoint on a text", "MODEL"
     )
-    flags.of_options(command, tune.EXPERIMENT)
+    flags.of_options(command, tune.EXPERIMENT.options)
     flags.of_ids(command, tune.EXPERIMENT.option_names)
     flags.of_results(command, "out/MODEL-tune")
     flags.in_json(command)

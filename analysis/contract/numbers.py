@@ -101,7 +101,6 @@ def _begin(line):
 
 
 def _record(fact, by, **fields):
-    """A Fact or a Number of the texts of its fields."""
     names = by.split(", ")
     fields["by"] = by if len(names) == 1 else tuple(names)
     return Fact(**fields) if fact else Number(**fields)

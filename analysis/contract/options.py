@@ -10,7 +10,6 @@ A text in an annotation is the option's help, unless the experiment's docstring 
 Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed and others.
 Where the annotation does not say all, as for a number that depends on the model, an experiment
 checks by itself; see the end of this file.
-Order: ranges, the option, how an annotation is understood, checks by an experiment.
 """
 
 import contextlib

@@ -1,34 +1,7 @@
 """The list of experiments; commands, flags, the report and the README's table come from it.
 
 An experiment is one function that turns a model into named arrays, in a file of its own, and what
-it declares of them. The first line of the file is the question:
-
-    '''Which question?'''
-
-    def waves(model, run=UNSAVED, *, documents: options.Documents = 100, seed: options.Seed = 0):
-        '''One line for the command's help.
-
-        documents: one line for the flag's help, where it means something else than options.py says
-        '''
-        return {"share": …, "share_null": …, "profile": …, "profile_null": …}
-
-    register(
-        waves,
-        look="what to look for in the figure",
-        published="what the published work shows",
-        figure="figure 3",
-        numbers='''
-            share: what the result share means
-                null: what the result share_null means: what chance gives
-            profile by layers: what the list profile holds, its entries named by the result layers
-                no null: why chance gives no value to compare it with
-            fact documents: a size or a setting, in which chance has no part
-        ''',
-        answer=Asks("what is measured", "{share:.0%}", "{share_null:.0%}", Of("share", enough=0.5)),
-        says="{share:.0%} of the heads have waves (by chance {share_null:.0%}).",
-        draw=row(lines(Line("profile", "what it is"), xlabel="layer")),
-    )
-
+it declares of them; CONTRIBUTING.md has a whole one. The first line of the file is the question.
 The function's name is the command (with - for _), its keywords with their defaults are the flags;
 their annotations say what they may be, with their help (options.py), which is checked before any
 work. `run` sums over documents (stream.py). The results that `numbers` declares are the headline
@@ -37,12 +10,6 @@ which null, and by which rule (rules.py). Sentences are templates over results, 
 and functions of the file (sentences.py). Pictures are shared panels (panels.py, maps.py), or a
 function of the results. `answer` and `says` may be functions of the results, too, where a rule is
 too little.
-`per_head` names the results [L H] that `minitx compare` compares head by head; `by_head` is a
-function of the results, {title: entries}, of which the report makes a table, a row for each head.
-weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer there is nothing
-to measure; the report then reads this many. shares_passes=True: its measures yield what they read
-(passes.py), so that experiments which run together share it. sides: what it reads of an encoder-
-decoder, where it takes a source by itself (sides.py).
 """
 
 import inspect
@@ -72,7 +39,6 @@ COLUMN = understand(
     "column", str, "", "columns of a .csv or keys of a .jsonl file that hold the text"
 )
 OF_TEXTS = SAMPLE, SEED, COLUMN
-ABOUT = "architecture", "method", "table"
 
 
 class NotApplicable(ValueError):
@@ -92,13 +58,13 @@ class Experiment:
     look: str = ""
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
-    about: str = "model"  # what the answer is about: the model, or one of ABOUT in the question
-    weights_only: bool = False
+    about: str = "model"  # what the answer is about: the model, architecture, method or table
+    weights_only: bool = False  # it runs on a partial checkpoint, too
     per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     by_head: Callable | None = None  # {title: entries of the heads} of the results, for a table
-    least_documents: int = 1
+    least_documents: int = 1  # with fewer there is nothing to measure; a report reads this many
     shares_passes: bool = False  # its measures yield what they read, so that others can share it
-    sides: tuple = ()  # see sides.of
+    sides: tuple = ()  # of an encoder-decoder, where it takes a source by itself: see sides.of
 
     @property
     def name(self):

@@ -1,7 +1,6 @@
 """What one run of an experiment gives: a Result, and its files NAME.svg, NAME.npz and NAME.json.
 
 The same inputs give the same bytes: nothing in these files tells the time or the machine.
-Order: the Result, its table in a notebook, how it is made of arrays.
 """
 
 import base64
@@ -211,7 +210,6 @@ def _row(number):
 
 
 def _table(rows):
-    """An HTML table of headline numbers."""
     titles = "".join(f"<th>{translated(title)}</th>" for title in TITLES)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
 

@@ -8,7 +8,7 @@
     )
 
 Measure, value and chance are templates (sentences.py); the rule is data, so that it can be asked
-which null a verdict looks at. Order: the rules, made of the findings of verdict.py; the answer.
+which null a verdict looks at.
 """
 
 import copy
@@ -91,7 +91,6 @@ class Of:
         return np.min(ends), np.max(ends)
 
     def _null(self, names):
-        """The null, of several the largest."""
         nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
         return np.max([names.value(null) for null in nulls])
 

@@ -2,11 +2,11 @@
 
 What is enough for yes, and the margin by which an effect exceeds its null, are conventions. From
 results, without another pass, a verdict is asked at half and at twice a threshold, and where it
-changes (a multiverse of choices, Steegen et al. 2016). Order: the record, words.
+changes (a multiverse of choices, Steegen et al. 2016).
 """
 
 from ..machine.language import filled, translated
-from . import nothing
+from . import nothing, wording
 from .rules import Asks
 
 NEAR = 0.2  # a verdict that changes within this share of a threshold hangs on it
@@ -81,11 +81,6 @@ def _line(name, half, twice, hangs, value, reach, **ends):
     numbers = [x * (value or 1) for x in (ends["from"], ends["to"], 0.5, min(2, reach))]
     numerals = (f"{x:.2g}{unit}" for x in numbers)
     places = dict(zip(("low", "high", "at_half", "at_twice"), numerals))
-    verdicts = {"half": _verdict(half), "twice": _verdict(twice)}
-    text = filled(HOLDS, threshold=translated(THRESHOLDS[name]), **places, **verdicts)
+    places |= {"half": wording.in_sentence(half), "twice": wording.in_sentence(twice)}
+    text = filled(HOLDS, threshold=translated(THRESHOLDS[name]), **places)
     return text + (translated("; hangs on the threshold") if hangs else "")
-
-
-def _verdict(kind):
-    """A verdict in the reader's language, within a sentence."""
-    return translated(kind.capitalize()).lower()

@@ -4,7 +4,7 @@ A value counts as an effect only if it exceeds its null, what chance reaches, by
 margin: a tenth of the largest value possible, or of the null where there is no largest value. Where
 not even the largest value could exceed the null by the margin, a value near the null leaves the
 question undecided; so does an interval with ends on both sides of null and margin, or one that is
-not there (nan). Order: the finding, with the rule; findings together.
+not there (nan).
 """
 
 import math

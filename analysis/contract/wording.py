@@ -57,6 +57,11 @@ def sentence(answer):
     )
 
 
+def in_sentence(verdict):
+    """A verdict in the current language, within a sentence: in small letters."""
+    return translated(verdict.capitalize()).lower()
+
+
 def by_chance(chance):
     """What stands behind a value: ' (chance: 3 of 12)', or nothing."""
     return filled(" (chance: {chance})", chance=chance) if chance else ""

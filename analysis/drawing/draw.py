@@ -10,7 +10,6 @@ import re
 import textwrap
 import threading
 import unicodedata
-import warnings
 from functools import partial
 from html import escape
 
@@ -59,6 +58,7 @@ CALL = re.compile(r"(\w+)\((\w+=[\w=., ]*)\)")
 GIVEN = {"half_life": "half-life", "low": "least", "n": "width"}  # parameters, for readers
 NAMED = re.compile(r'\bid="|href="#|url\(#')
 TOLD = 6  # panels of a figure, at most, that its description names
+STRIP = 24  # points: height of the strip with a figure's title
 EXACT = re.compile(r' (?:d|x|y)="[^"]*"')  # where a coordinate has more digits than an eye sees
 FURTHER = re.compile(r"(?<=\.\d\d)\d+|\n")  # than a hundredth of a point
 GRID = 7  # digits of an axes' place, in widths of the figure
@@ -119,9 +119,7 @@ def svg(picture):
     buffer = io.StringIO()
     translate(picture)
     fonts.cover(picture)
-    with warnings.catch_warnings():
-        # the viewer's fonts will have it
-        warnings.filterwarnings("ignore", "Glyph .* missing from ")
+    with fonts.without_warnings():  # the viewer's fonts will have it
         lay_out(picture)
         about = {"Date": None, "Creator": None, "Title": printable(described(picture))}
         picture.savefig(buffer, format="svg", dpi=PIXELS, metadata=about)
@@ -172,7 +170,6 @@ def lay_out(picture):
 
 
 def _settle_parts(picture):
-    """Put the edges of a figure's subfigures on the grid, and of theirs."""
     for part in picture.subfigs:
         edges = part.bbox_relative
         edges.set_points(edges.get_points().round(GRID))
@@ -221,11 +218,11 @@ def _first_panel_alone(picture):
     return first.size
 
 
-def _around(numbers, rim=1):
+def _around(numbers):
     """A slice over all of these numbers and a rim."""
     if not len(numbers):
         return slice(None)
-    return slice(max(0, numbers[0] - rim), numbers[-1] + 1 + rim)
+    return slice(max(0, numbers[0] - 1), numbers[-1] + 2)
 
 
 def settled(text):
@@ -261,14 +258,19 @@ def below(pictures):
     return f'{start}<svg {links} {size} version="1.1">\n<metadata></metadata>\n{inside}</svg>\n'
 
 
-def titled(picture, title, above=24):
-    """The SVG of a figure with a title on a strip of its own, `above` points high."""
+def exported(picture, title, format):
+    """What a file of a figure with its title holds, an SVG or a PNG."""
+    return png(picture, title) if format == "png" else titled(svg(picture), title)
+
+
+def titled(picture, title):
+    """The SVG of a figure with a title on a strip of its own."""
     width, height = map(float, SIZE.search(picture).groups())
-    taller = f'width="{width:g}pt" height="{height + above:g}pt" '
-    taller += f'viewBox="0 {-above} {width:g} {height + above:g}"'
+    taller = f'width="{width:g}pt" height="{height + STRIP:g}pt" '
+    taller += f'viewBox="0 {-STRIP} {width:g} {height + STRIP:g}"'
     font = "font: bold 10.5px 'DejaVu Sans', sans-serif"
     strip = (
-        f'<rect y="{-above}" width="{width:g}" height="{above + 1}" fill="white"/>'
+        f'<rect y="{-STRIP}" width="{width:g}" height="{STRIP + 1}" fill="white"/>'
         f'<text x="8" y="-7" style="{font}">{escape(printable(title))}</text>'
     )
     start, metadata, content = SIZE.sub(taller, picture, count=1).partition("<metadata>")
@@ -356,9 +358,9 @@ def _translate_ticks(axis):
         axis.set_major_formatter(lambda x, i=None: _said(str(form(x, i))))
 
 
-def headed(picture, title, above=24):
-    """A figure with a title on top, made taller for it by `above` points, and laid out."""
-    picture.set_figheight(picture.get_figheight() + above / 72)
+def headed(picture, title):
+    """A figure with a title on top, made taller for it, and laid out."""
+    picture.set_figheight(picture.get_figheight() + STRIP / 72)
     font = {"fontsize": 10.5, "fontweight": "bold"}
     picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
     measure(picture)  # so that ticks, made late, have the style too
@@ -370,15 +372,14 @@ def measure(picture):
     """Draw a figure nowhere, so that its parts have their places; it can be laid out once more."""
     translate(picture)
     fonts.cover(picture)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from ")
+    with fonts.without_warnings():
         picture.draw_without_rendering()
 
 
-def png(picture, title, above=24, dots=160):
+def png(picture, title, dots=160):
     """A figure as PNG of so many dots an inch, with a title on a strip of its own.
 
-    above: height of the strip in points. Warns of characters that no font here has.
+    Warns of characters that no font here has.
     """
     from matplotlib.figure import Figure
     from matplotlib.image import imread
@@ -387,10 +388,10 @@ def png(picture, title, above=24, dots=160):
     lacking = fonts.cover(picture)
     drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
     height, width = drawn.shape[:2]
-    height += round(above / 72 * dots)
+    height += round(STRIP / 72 * dots)
     sheet = Figure(figsize=(width / dots, height / dots), dpi=dots, facecolor="white")
     sheet.figimage(drawn, 0, 0)
-    place = 8 * dots / 72 / width, 1 - above / 2 * dots / 72 / height
+    place = 8 * dots / 72 / width, 1 - STRIP / 2 * dots / 72 / height
     style = {"fontsize": 10.5, "fontweight": "bold", "verticalalignment": "center"}
     sheet.text(*place, literal(title), **style)
     fonts.warn("".join(sorted({*lacking, *fonts.cover(sheet)})))
@@ -400,8 +401,7 @@ def png(picture, title, above=24, dots=160):
 def _png(picture, **options):
     """A figure as PNG; characters that no font has are boxes."""
     buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+    with fonts.without_warnings():
         picture.savefig(buffer, format="png", **options)
     return buffer.getvalue()
 

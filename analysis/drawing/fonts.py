@@ -2,9 +2,9 @@
 
 An SVG keeps text as text, which the viewer's fonts show. The text of a PNG is measured and drawn
 here, and needs a font of this machine. The fonts of common systems are known by name.
-Order: the fonts, what a figure's texts lack, the fonts of this machine.
 """
 
+import contextlib
 import functools
 import warnings
 from pathlib import Path
@@ -54,6 +54,14 @@ def warn(characters):
         )
 
 
+@contextlib.contextmanager
+def without_warnings():
+    """Context in which matplotlib does not warn of characters that a font lacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
+        yield
+
+
 def _lacking(text):
     """The characters of a text that matplotlib's own font lacks."""
     if text.isascii():
@@ -70,7 +78,6 @@ def _default():
 
 @functools.cache
 def _has(family, character):
-    """Whether a font has a character."""
     from matplotlib.font_manager import findfont, get_font
 
     return get_font(findfont(family)).get_char_index(ord(character)) != 0

@@ -1,10 +1,7 @@
 """Labels beside points that cover neither each other nor a point: each at the nearest free place.
 
-A box is (x, y, half its width, half its height) in points, 72 to the inch. Order: the labels of
-one panel, the places around a point, what is free.
+A box is (x, y, half its width, half its height) in points, 72 to the inch.
 """
-
-import warnings
 
 import numpy as np
 
@@ -17,12 +14,13 @@ DIRECTIONS = np.array(  # a label at a corner first, then beside its point, then
         *((0.4, 1), (-0.4, 1), (0.4, -1), (-0.4, -1), (1, 0.4), (-1, 0.4), (1, -0.4), (-1, -0.4)),
     ]
 )
+SIZE = 10  # of the font
 GAP = 0.8  # between two labels
 MARKER = 2.2  # half the width of a point
 LED = 10  # from this radius on a thin line leads to the point
 
 
-def place(axes, points, texts, colors, fontsize=10):
+def place(axes, points, texts, colors):
     """Write texts beside points [n 2] of axes whose figure is laid out; returns the annotations.
 
     Those in a crowd choose first. A label without a free place is left out.
@@ -33,22 +31,21 @@ def place(axes, points, texts, colors, fontsize=10):
     taken = [np.array([*point, MARKER, MARKER]) for point in centers]
     labels = []
     for i in _crowded_first(centers):
-        half = _half_of_size(axes, texts[i], fontsize, scale)
+        half = _half_of_size(axes, texts[i], scale)
         for radius, box in _boxes_around(centers[i], half):
             if _is_inside(box, panel) and not _overlaps(box, taken):
-                style = {"fontsize": fontsize, "color": colors[i]}
-                labels.append(
-                    _write(axes, texts[i], points[i], box[:2] - centers[i], radius, style)
-                )
+                offset = box[:2] - centers[i]
+                labels.append(_write(axes, texts[i], points[i], offset, radius, colors[i]))
                 taken.append(box)
                 break
     return labels
 
 
-def _write(axes, text, point, offset, radius, style):
+def _write(axes, text, point, offset, radius, color):
     """A label at an offset in points, with a line to its point if it is far from it."""
+    style = {"fontsize": SIZE, "color": color}
     if radius >= LED:
-        line = {"arrowstyle": "-", "linewidth": 0.4, "color": style["color"], "alpha": 0.6}
+        line = {"arrowstyle": "-", "linewidth": 0.4, "color": color, "alpha": 0.6}
         style = style | {"arrowprops": line | {"shrinkA": 0, "shrinkB": 2}}
     beside = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 4}
     beside["bbox"] = draw.OVER_LINES
@@ -57,19 +54,17 @@ def _write(axes, text, point, offset, radius, style):
     return label
 
 
-def _half_of_size(axes, text, fontsize, scale):
+def _half_of_size(axes, text, scale):
     """Half the width and height of a text, in points: [2]."""
-    measured = draw.of_tokens(axes.text(0, 0, text, fontsize=fontsize))
+    measured = draw.of_tokens(axes.text(0, 0, text, fontsize=SIZE))
     fonts.cover(measured)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from ")
+    with fonts.without_warnings():
         extent = measured.get_window_extent()
     measured.remove()
     return np.array([extent.width, extent.height]) * scale / 2
 
 
 def _box(extent, scale):
-    """The box of an extent in pixels."""
     x, y, width, height = np.array(extent.bounds) * scale
     return np.array([x + width / 2, y + height / 2, width / 2, height / 2])
 
@@ -89,7 +84,6 @@ def _boxes_around(point, half):
 
 
 def _is_inside(box, panel):
-    """Whether a box lies inside a panel."""
     return bool((abs(box[:2] - panel[:2]) + box[2:] <= panel[2:]).all())
 
 

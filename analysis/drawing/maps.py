@@ -3,7 +3,7 @@
     SHARE = Scale("share of the answer")
     draw=maps(Map("restored", "restored", SHARE), Map("restored_null", "by chance", SHARE))
 
-A Maps is a part of a figure like those of panels.py. Order: what is drawn; the part; one map.
+A Maps is a part of a figure like those of panels.py.
 """
 
 from dataclasses import dataclass

@@ -7,8 +7,8 @@
     )
 
 A panel is a function of axes and of the results. A row of panels, a part that an experiment draws
-by itself on a figure, and a column of these are functions of the results that give a figure.
-Titles are templates (sentences.py). Order: the sheet; the panels; the samples of a legend.
+by itself on a figure, and a column of these are functions of the results that give a figure. Titles
+are templates (sentences.py).
 """
 
 import re
@@ -200,9 +200,7 @@ def lines(*by_name, x=None, first=0, xticks=None, legend=draw.ABOVE, **labels):
             xticks(axes, n)
         elif xticks is not None:
             axes.set_xticks(places, r[xticks])
-        _label(axes, r, labels)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(**legend)
+        _label(axes, r, labels, legend)
 
     return panel
 
@@ -259,9 +257,7 @@ def bars(*by_name, levels=(), ticks=None, null=None, legend=draw.ABOVE, **labels
             axes.set_xticks(range(n), words, rotation=90 * _are_crowded(words))
             if ticks == "pieces":
                 draw.of_tokens(axes.xaxis)
-        _label(axes, r, labels)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(**legend)
+        _label(axes, r, labels, legend)
 
     return panel
 
@@ -284,7 +280,7 @@ def _draw_bars(axes, bar, places, width, names):
         axes.plot(places, names.value(bar.null), "_", color="black", markersize=11)
 
 
-def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, **labels):
+def curves(name, *, names, null=None, ticks=None, legend=draw.BESIDE, **labels):
     """Panel: a line for each row of the result [n K], light to dark, called by the result `names`.
 
     Of more than CURVES rows the others are grey. null: the result [n K], or [n shuffles K] of which
@@ -293,7 +289,7 @@ def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, *
 
     def panel(axes, r):
         n, K = r[name].shape
-        places = np.arange(first, first + K)
+        places = np.arange(1, 1 + K)
         others = np.delete(r[name], few(n), axis=0)
         for i, line in enumerate(others):
             label = "_" if i else "the others"
@@ -306,8 +302,7 @@ def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, *
         axes.axhline(0, color="black", linewidth=0.7)
         if ticks is not None:
             axes.set_xticks(places, r[ticks], rotation=30, ha="right")
-        _label(axes, r, labels)
-        axes.legend(**legend)
+        _label(axes, r, labels, legend)
 
     return panel
 
@@ -326,11 +321,11 @@ def _reached(null):
     return null if null.ndim == 1 else np.quantile(null, nulls.CHANCE, axis=0)
 
 
-def head_map(name, title, *, darkest=1.0, times=1, rows="layers"):
+def head_map(name, title, *, darkest=1.0, times=1):
     """Panel: a number for every layer and head of the result [L H], darker for more.
 
     darkest: the value that is dark, or the result that holds it. times: what numbers are written
-    and drawn in, 100 for %. rows: the result that names the layers.
+    and drawn in, 100 for %. The result `layers` names the layers.
     """
 
     def panel(axes, r):
@@ -341,7 +336,7 @@ def head_map(name, title, *, darkest=1.0, times=1, rows="layers"):
             text = f"{value:.0f}" if value >= 10 else f"{value:.1f}"
             axes.text(head, layer, text, ha="center", va="center", fontsize=10)
         axes.set_xticks(range(values.shape[1]))
-        axes.set_yticks(range(len(values)), r[rows])
+        axes.set_yticks(range(len(values)), r["layers"])
         axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
         axes.tick_params(length=0)
         axes.set_title(tell(title, Names(r)))
@@ -370,10 +365,12 @@ def stream_layers(axes, n):
     axes.set_xticks([*layers, n - 1], [*map(str, layers), "out"])
 
 
-def _label(axes, r, labels):
-    """Labels, limits and title of axes; texts are templates."""
+def _label(axes, r, labels, legend):
+    """Labels, limits and title of axes, whose texts are templates, and a legend if it has any."""
     texts = {name: tell(labels[name], Names(r)) for name in TEXTS if name in labels}
     axes.set(**labels | texts)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**legend)
 
 
 def whiskers(values, low, high):

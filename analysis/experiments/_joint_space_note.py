@@ -59,11 +59,10 @@ def _near(layer, by_scale):
 def _headline(r):
     """Means over all heads, at the narrowest and at the widest range."""
     result = {}
-    for name in ("correlation", "correlation_null", "gathered"):
-        measured, null = name.removesuffix("_null"), name[len(name.removesuffix("_null")) :]
-        by_range = r[f"note_by_range_{name}"]
-        result[f"note_{measured}_narrow{null}"] = abs(by_range[0]).mean()
-        result[f"note_{measured}_wide{null}"] = abs(by_range[-1]).mean()
+    for name, null in (("correlation", ""), ("correlation", "_null"), ("gathered", "")):
+        by_range = r[f"note_by_range_{name}{null}"]
+        result[f"note_{name}_narrow{null}"] = abs(by_range[0]).mean()
+        result[f"note_{name}_wide{null}"] = abs(by_range[-1]).mean()
     result["note_effect_of_c"] = r["note_by_range_effect"].max()
     for null in ("", "_null"):
         result[f"note_plane_correlation{null}"] = r[f"note_by_scale{null}"].min(axis=0).mean()

@@ -3,7 +3,7 @@
 Where its sharpest head looks, how far all heads look and what the loss is without positions
 (measures/place_effects.py), how much of a token's position the stream holds, and the loss in longer
 inputs; which heads follow keys that are moved, and which depend on one band of waves. N documents,
-T tokens, L layers, K lengths. Order: a row, then each number.
+T tokens, L layers, K lengths.
 """
 
 from functools import partial
@@ -16,6 +16,7 @@ from ..maths import profiles, stats
 from ..measures import (
     context_extension,
     dial_arrays,
+    losses,
     notch_arrays,
     other_models,
     place_effects,
@@ -23,7 +24,6 @@ from ..measures import (
     residual_stream,
 )
 from ..texts import corpus
-from . import _mechanisms_lengths
 
 FACTORS = 0.5, 1, 2, 4  # lengths, in inputs of the trained length
 # long documents, where the text holds them: with 7, signs at random reach all of a change
@@ -116,10 +116,23 @@ class Row:
         return min(n, len(self.documents))
 
     def measure_lengths(self, every, seed, run):
-        """The loss at each length."""
+        """Loss of the same tokens at each length, and its change from the trained one: [K]."""
         place_effects.check_head(self.model)
-        given = self.longer, self.long_documents(), self.lengths
-        return longer(*given, every, seed, run, self.label)
+        model, documents, lengths = self.longer, self.long_documents(), self.lengths
+
+        def measure(_, document):
+            total, n = of_document(model, document, lengths, every)
+            ordinary = document[documents.ordinary(len(document))]
+            counts = np.bincount(ordinary, minlength=model.config.n_vocab)
+            return {"total": total, "n": n, "counts": counts}
+
+        sums = run.gather(measure, documents, f"lengths: {self.label}", keep=("total", "n"))
+        total, n = sums["total"], sums["n"]
+        trained = FACTORS.index(1)
+        change = total - total[:, trained : trained + 1]
+        result = {"loss_by_length": total.sum(axis=0) / n.sum()}
+        result["loss_frequencies"] = stats.entropy(sums["counts"])
+        return result | place_effects.of_changes("by_length", change, n, seed)
 
 
 def _share(name, n_exact, n_exact_null, n_cells):
@@ -141,23 +154,35 @@ def probe(model, documents, seed, run, what):
     return result
 
 
-def longer(model, documents, lengths, every, seed, run, what):
-    """Loss of the same tokens at these lengths, and its change from the trained one: [K].
+def of_document(model, document, lengths, every):
+    """Sums of the losses [K] of tokens predicted at every length, and the number of these tokens.
 
-    model: one that reads documents of the longest; every: as for by_length.
+    A document is cut into consecutive windows of each length; longer ones give more context. every:
+    of so many of its tokens a masked model is asked one; those of a window are hidden at once.
     """
-    place_effects.check_head(model)
+    by_length = np.array([in_windows(model, document, n, every) for n in lengths])
+    common = np.isfinite(by_length).all(axis=0)
+    return by_length[:, common].sum(axis=1), common.sum()
 
-    def measure(_, document):
-        total, n = _mechanisms_lengths.of_document(model, document, lengths, every)
-        ordinary = document[documents.ordinary(len(document))]
-        counts = np.bincount(ordinary, minlength=model.config.n_vocab)
-        return {"total": total, "n": n, "counts": counts}
 
-    sums = run.gather(measure, documents, f"lengths: {what}", keep=("total", "n"))
-    total, n = sums["total"], sums["n"]
-    trained = FACTORS.index(1)
-    change = total - total[:, trained : trained + 1]
-    result = {"loss_by_length": total.sum(axis=0) / n.sum()}
-    result["loss_frequencies"] = stats.entropy(sums["counts"])
-    return result | place_effects.of_changes("by_length", change, n, seed)
+def in_windows(model, document, n, every):
+    """Loss of each ordinary token of a document [T] in windows of n tokens; nan: not predicted.
+
+    Special tokens stand at the ends of each window.
+    """
+    document = np.asarray(document)
+    before, after = losses.ends(model, document)
+    end = len(document) - after
+    size = n - before - after
+    cost = np.full(end - before, np.nan)
+    for start in range(0, len(cost) - size + 1, size):
+        body = document[before:end][start : start + size]
+        window = np.concatenate([document[:before], body, document[end:]])
+        if model.config.causal:
+            places = np.arange(max(before, 1), before + size)
+            cost[start + places - before] = losses.causal(model, window)[places - 1]
+        else:
+            first = -start % every
+            asked = losses.gaps(model, window, every=every, start=first)
+            cost[start + first : start + size : every] = asked
+    return cost

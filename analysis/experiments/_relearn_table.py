@@ -6,8 +6,6 @@ as they were, the table begins at small random numbers and follows the loss of h
 n words of a document, T = (1 + fillers) n tokens of a spread one and its special tokens, R offsets.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 import minitx
@@ -73,12 +71,6 @@ def fresh(model, seed):
     table[...] = FRESH * drawn
     table[: model.config.offset] = 0
     return copy, parameters(copy)
-
-
-def with_table(model, table):
-    """The model with another position table."""
-    part = type(model.weights)(**vars(model.weights) | {"W_pos": table})
-    return replace(model, weights=part)
 
 
 def attention(model, rows, queries, reach):

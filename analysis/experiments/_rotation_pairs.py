@@ -6,8 +6,6 @@ for the angle theta. No basis is chosen, so nothing is arbitrary, and the sum ov
 kernel of the head. Positions reach the angles nowhere: means are over words and positions.
 
 L layers, H heads, r pairs, R key offsets (positive: to the right), n heads drawn.
-
-Order: the arrays; the null; the picture.
 """
 
 import numpy as np

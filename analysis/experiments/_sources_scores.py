@@ -7,8 +7,6 @@ Queries have the mean of one half of the documents, keys of the other. In DeBERT
 compared with a distance is split in the same way: the mean one belongs to position × position.
 
 L layers, H heads, G heads of keys, T tokens, d width of a head, R lags, W bands, r pairs.
-
-Order: the split of a document's scores; the part of positions in a layer.
 """
 
 import numpy as np
@@ -122,7 +120,7 @@ class Positions:
         turn = rotary[self.layer].for_length(self.T)
         scale = self.model.config.attn_scale(self.layer) * turn.scale**2 / len(self.pairs)
         frequencies = np.array(turn.frequencies)
-        own = _band_of(frequencies, self.T, n)
+        own = _band_of(frequencies, n)
         for query, key in self.pairs:
             for w in range(n):
                 inside = np.tile(own == w, 2)
@@ -136,11 +134,11 @@ class Positions:
         turns = [turn.for_length(self.T) for turn in self.model.config.rotary if turn is not None]
         if not turns:
             return np.zeros(n)
-        counts = np.bincount(_band_of(np.array(turns[0].frequencies), self.T, n), minlength=n)
+        counts = np.bincount(_band_of(np.array(turns[0].frequencies), n), minlength=n)
         return counts / counts.sum()
 
 
-def _band_of(frequencies, T, n):
+def _band_of(frequencies, n):
     """The band [r] of each pair by its period, of those of `maths.bands`; slow ones the last."""
     edges = np.array(maths.EDGES[:n])
     return np.searchsorted(edges, 2 * np.pi / frequencies, side="right") - 1

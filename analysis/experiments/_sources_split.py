@@ -13,8 +13,6 @@ written to the stream (maths/residual.py), and so are its queries and keys:
   keys.
 
 C sources, L layers, H heads, T tokens, D width, d width of a head.
-
-Order: positions, the sources along a forward pass, those of positions alone.
 """
 
 from typing import NamedTuple

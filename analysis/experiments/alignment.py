@@ -68,16 +68,12 @@ def alignment(
     return result | _example(model, given[0], result)
 
 
-# what a step should look at
-
-
 def _wanted(model, task, said):
     """{measure: [T S] bool}, the source tokens that a step should look at."""
     is_own = decoder_texts.ordinary(model.encoder, said.source)
-    wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
+    wanted = {name: np.zeros((len(said.outputs), len(is_own)), bool) for name in MEASURES}
     if decoder_texts.shares_pieces(model):
         wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
-    wanted["aligned"] = np.zeros_like(wanted["copied"])
     if task.pair is not None and task.pair.links:
         of_source = model.encoder.tokenizer.spans(task.pair.source)
         of_said = model.tokenizer.spans(task.pair.target)
@@ -90,9 +86,6 @@ def _inside(spans, characters):
     """Which tokens [T], by their spans [T 2], have one of the characters first to end."""
     first, end = characters
     return (spans[:, 0] < end) & (spans[:, 1] > first)
-
-
-# what is measured
 
 
 def _measure(model, task, shuffles, seed):
@@ -176,9 +169,6 @@ def _shown(result):
     return result["heads"][result["entropy"].argmin()]
 
 
-# what it says
-
-
 def most_diagonal(r):
     """The head in which step and position go together most, and the null there."""
     i = r["diagonal"].argmax()
@@ -212,15 +202,11 @@ def _asks(name, without):
     )
 
 
-# the picture
-
-
 def _draw_all(figure, r):
     """Left a map of all heads, then two maps of one source."""
     left, middle, right = figure.subplots(1, 3, width_ratios=[1, 2, 2])
     _draw_heads(left, r)
-    title = f"{r['map_head']}, first source"
-    _draw_map(middle, r, r["map"][0], title)
+    _draw_map(middle, r, r["map"][0], f"{r['map_head']}, first source")
     token_ticks(middle.set_yticks, r["map_steps"])
     middle.set_ylabel("read → said")
     image = _draw_map(right, r, r["map"][1], "mean over the heads of its layer")
@@ -254,7 +240,6 @@ def _draw_map(axes, r, pattern, title):
 
 
 def _numbers(name):
-    """The numbers of one measure."""
     what = MEASURES[name]
     share = f"share of steps whose strongest source token is {what}"
     permuted = f"{share}, with the source's positions permuted: 99% quantile"

@@ -52,10 +52,13 @@ def attention(
     target: the decoder's output for it; without one, its own greedy output
     """
     if model.encoder is not None:
-        measure = {"decoder": _of_decoder, "cross": _of_cross}[side]
-        return measure(model, _said(model, source, target), head, show, seed)
+        said = _said(model, source, target)
+        if side == "cross":
+            return _of_cross(model, said, head, show, seed)
+        return _of_pass(model, said, "inputs", head, show, seed)
     if not isinstance(source, str):
-        return _of_pair(model, joined.encoding(model, source), head, show, seed)
+        pair = joined.encoding(model, source)
+        return _of_pass(model, pair, "ids", head, show, seed) | {"second": pair.second}
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
     _check_number(pairs)
@@ -69,13 +72,12 @@ def attention(
     positions = conditions.head_profiles(model, document, "positions")
     alone = profiles.mean_attention(positions, documents.T)
     result["at_offset_positions"] = np.array([alone[pair][i] for pair, i in zip(pairs, best)])
-    result |= _measure(model, document, pairs, best, show, "")
-    result |= _measure(model, shuffled, pairs, best, show, "_shuffled")
+    for suffix, ids in ("", document), ("_shuffled", shuffled):
+        result |= _drawn(model, _patterns(model, ids, pairs), ids, best, show, suffix)
     return result | _to_specials(model, documents, document)
 
 
 def _pairs(head, model, automatic):
-    """The heads that --head names, as (layer, head)."""
     pairs = automatic if head == "auto" else heads.parse(head, model.config)
     _check_number(pairs)
     return pairs
@@ -87,13 +89,11 @@ def _check_number(pairs):
         raise ValueError(f"--head names {len(pairs)} heads; a figure has at most {MOST}")
 
 
-def _measure(model, document, pairs, best, show, suffix):
-    """Attention of the heads among the first tokens, and to their offsets over all of them."""
-    patterns = _patterns(model, document, pairs)
-    pieces = np.array(corpus.labels(model, document[:show]))
+def _drawn(model, patterns, ids, best, show, suffix):
+    """Attention of heads [n T T] among the first tokens, and to their offsets over all of them."""
     return {
         f"pattern{suffix}": patterns[:, :show, :show],
-        f"pieces{suffix}": pieces,
+        f"pieces{suffix}": np.array(corpus.labels(model, ids[:show])),
         f"at_offset{suffix}": _at_offsets(patterns, best),
     }
 
@@ -138,22 +138,11 @@ def _to_specials(model, documents, document):
     return result | {"layers": np.array([f"layer {i}" for i in range(len(by_layer))])}
 
 
-# of a pair of texts, and of an encoder-decoder
-
-
-def _of_pair(model, text, head, show, seed):
-    """What a single stack looks at in two texts that it reads together."""
-    result = _of_pass(model, text, "ids", head, show, seed)
-    return result | {"second": text.second}
-
-
-def _of_decoder(model, said, head, show, seed):
-    """What the decoder looks at of what it has said."""
-    return _of_pass(model, said, "inputs", head, show, seed)
-
-
 def _of_pass(model, said, name, head, show, seed):
-    """What tokens look at of each other; name: the field of `said` that has them."""
+    """What tokens of a decoder, or of a pair of texts, look at of each other.
+
+    name: the field of `said` that has them.
+    """
     ids = getattr(said, name)
     T = len(ids)
     patterns = _all_patterns(model, said, "pattern")
@@ -168,11 +157,8 @@ def _of_pass(model, said, name, head, show, seed):
     result["at_offset_positions"] = _at_offsets(alone, best)
     mixed = said._replace(**{name: _mixed(model, ids, seed, first=1)})
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
-        drawn = _of_pairs(_all_patterns(model, of_side, "pattern"), pairs)
-        labels = corpus.labels(model, getattr(of_side, name)[:show])
-        result[f"at_offset{suffix}"] = _at_offsets(drawn, best)
-        result[f"pattern{suffix}"] = drawn[:, :show, :show]
-        result[f"pieces{suffix}"] = np.array(labels)
+        patterns = _of_pairs(_all_patterns(model, of_side, "pattern"), pairs)
+        result |= _drawn(model, patterns, getattr(of_side, name), best, show, suffix)
     return result
 
 
@@ -273,11 +259,6 @@ OF_SPECIALS = row(
     ),
     height=3.2,
 )
-
-
-def _specials(r):
-    """The attention to special tokens by layer, where there are any."""
-    return [OF_SPECIALS] if "specials" in r else []
 
 
 def _rows_of_heads(r):
@@ -401,6 +382,6 @@ register(
             ],
         ),
     ],
-    draw=figures(_rows_of_heads, _specials),
+    draw=figures(_rows_of_heads, lambda r: [OF_SPECIALS] if "specials" in r else []),
     shares_passes=True,
 )

@@ -76,7 +76,9 @@ def attribute(
     named = [target] if other is None else [target, other]
     how = {"place": place} if prefix is None else {"prefix": prefix, "place": place}
     table = circuits.logit_attribution(model, text, *named, by_place=True, seed=seed, **how)
-    _check_drawn(table, outputs.predicted(model, named))
+    if not abs(table.drawn).sum():
+        classes = " and ".join(map(repr, outputs.predicted(model, named)))
+        raise NotApplicable(f"chance draws other classes, and there is none beside {classes}")
     result = _by_component(table) | {"logit": table.logit, "gap": table.gap}
     result |= _largest(result)
     pieces = questions.read_by_heads(model, text, prefix)
@@ -128,13 +130,6 @@ def _check(model):
         raise NotApplicable(f"attribute needs logits of a text; this model reads {kind}")
     if not of_classes(cfg.task_head):
         questions.check(model, "attribute")
-
-
-def _check_drawn(table, named):
-    """Raise NotApplicable where a head has no classes to draw but those that are asked for."""
-    if not abs(table.drawn).sum():
-        asked = " and ".join(map(repr, named))
-        raise NotApplicable(f"chance draws other classes, and there is none beside {asked}")
 
 
 def _asked(model, prompt, target, other, seed):
@@ -280,11 +275,6 @@ def _kinds(r):
     return [name for name in HEADS if name in r]
 
 
-def _largest_head(r):
-    """The largest part of a head, which is dark in all maps of heads."""
-    return max(abs(r[name]).max() for name in _kinds(r))
-
-
 def of_places(name):
     """A map of the heads with the largest parts, by the position that they read."""
 
@@ -308,15 +298,8 @@ def of_places(name):
         return place - before if place > before else None
 
     title = f"the largest {TITLES[name]}, by the position that they read"
-    shown = {
-        "columns": words,
-        "has_tokens": True,
-        "second": second,
-        "rows": labels,
-        "xlabel": "",
-        "ylabel": "",
-        "height": 3.3,
-    }
+    shown = {"columns": words, "has_tokens": True, "second": second, "rows": labels}
+    shown |= {"xlabel": "", "ylabel": "", "height": 3.3}
     return maps(Map(parts, title, Scale("logits")), needs=name, **shown)
 
 
@@ -328,7 +311,7 @@ def is_explained(r):
     return abs(r["gap"]) <= HALF * abs(r["logit"])
 
 
-BY_HEAD = Scale("logits", _largest_head)
+BY_HEAD = Scale("logits", lambda r: max(abs(r[name]).max() for name in _kinds(r)))
 
 register(
     attribute,

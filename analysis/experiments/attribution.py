@@ -20,16 +20,17 @@ from ..measures import attributions, document_features, outputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
-WAYS = "integrated", "times_input"
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
 PARTS = "tokens", "heads"
+ENDINGS = {"integrated": "", "random": "_untrained", "times_input": "_simple"}  # of results
 SHOWN = {  # what a part is worth: how it is told, the colour
     "integrated": ("integrated gradients", draw.BLUE),
     "ablated": ("lost without it (ablation)", draw.ORANGE),
     "random": ("null: random weights", draw.GREY),
 }
 NATS = Scale("nats, mean of documents")
+LABEL = "nats of the log-probability of {what}"
 
 
 def attribution(
@@ -92,11 +93,7 @@ def _agreement(result, seed):
     record = {}
     for part in PARTS:
         ablated = result[f"{part}_ablated"]
-        for way, suffix in (
-            ("integrated", ""),
-            ("random", "_untrained"),
-            ("times_input", "_simple"),
-        ):
+        for way, suffix in ENDINGS.items():
             by_document = [_correlation(*pair) for pair in zip(result[f"{part}_{way}"], ablated)]
             record[f"{part}{suffix}"] = np.mean(by_document)
             if not suffix:
@@ -121,11 +118,6 @@ def _correlation(a, b):
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
     return np.corrcoef(scipy.stats.rankdata(a), scipy.stats.rankdata(b))[0, 1]
-
-
-def of_what(r):
-    """The label of the bars."""
-    return filled("nats of the log-probability of {what}", what=f"“{r['what']}”")
 
 
 def by_part(end=""):
@@ -184,7 +176,7 @@ register(
             bars(
                 *(Bar(f"tokens_{way}[0]", *shown) for way, shown in SHOWN.items()),
                 ticks="pieces",
-                ylabel=of_what,
+                ylabel=lambda r: filled(LABEL, what=f"“{r['what']}”"),
             ),
             widths=(1, 2.2),
             height=4.6,

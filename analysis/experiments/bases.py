@@ -183,7 +183,6 @@ def _drawn(halves, position, by_basis, place):
 
 
 def _draw_one_head(figure, r):
-    """One head's columns in four bases."""
     panels = figure.subplots(1, len(r["bases"]), sharex=True)
     for axes, name, curves in zip(panels, r["bases"], r["curves"]):
         _draw_columns(axes, str(name), curves)
@@ -269,8 +268,7 @@ register(
         value="{columns_svd:.1f} of {d} (raw basis: {columns_raw:.1f})",
         chance="{columns_svd_null:.1f}, random rotations",
         rule=Led(
-            Of("beyond_svd", enough=MAJORITY),
-            Below("beyond_raw", null=1, enough=1 - MAJORITY),
+            Of("beyond_svd", enough=MAJORITY), Below("beyond_raw", null=1, enough=1 - MAJORITY)
         ),
         without=Without("n_carry"),
     ),

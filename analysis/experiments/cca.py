@@ -88,12 +88,11 @@ class Against(NamedTuple):
     rows: Callable  # of a model -> [T D]
 
 
-def _sinusoids(model):
-    """Sinusoids of the position, as wide as the stream: a basis for any smooth signal."""
-    return positions.sinusoids(model.config.n_ctx, model.config.d_model)
-
-
-SINUSOIDS = Against("sinusoids of the position", False, _sinusoids)
+SINUSOIDS = Against(  # as wide as the stream: a basis for any smooth signal
+    "sinusoids of the position",
+    False,
+    lambda model: positions.sinusoids(model.config.n_ctx, model.config.d_model),
+)
 AGAINST = by_mechanism.entries(
     table=Against("the position table", True, inputs.reachable),
     rotary=SINUSOIDS,
@@ -148,10 +147,8 @@ def _correlate(fit, test, y, orders):
     """Correlations [K] of the test, of the fit, and of the test with shuffled positions [n K]."""
     W = maths.whitening(fit)
     fitted = maths.fit(fit, W, y)
-    by_chance = []
-    for order in orders:
-        shuffled = maths.fit(fit, W, y[order])
-        by_chance.append(maths.held_out(shuffled, test, y[order]))
+    shuffles = [y[order] for order in orders]
+    by_chance = [maths.held_out(maths.fit(fit, W, x), test, x) for x in shuffles]
     return {
         "correlations": maths.held_out(fitted, test, y),
         "correlations_fitted": fitted.correlations,
@@ -190,10 +187,7 @@ def _kept(r):
 
 
 def _follows(r):
-    """Layers after which the stream follows the place, of a model whose input tells none.
-
-    The null counts layers of the model with random weights.
-    """
+    """Layers after which the stream follows the place, of a model whose input tells none."""
     chance = np.maximum(r["mean_null"], r["mean_random"])
     follows = r["mean"] > chance + verdict.MARGIN
     by_chance = r["mean_random"] > r["mean_null"] + verdict.MARGIN

@@ -91,10 +91,7 @@ def _named(turn, model):
 
 
 def _turned_heads(named, directed):
-    """Pairs (layer, head) to turn, in order; directed: [L H] bool.
-
-    Of those with a direction, the ones that have a head with a direction in a deeper layer.
-    """
+    """Pairs (layer, head) to turn, in order; directed: [L H] bool."""
     if named == "all":
         return [*np.ndindex(len(directed) - 1, directed.shape[1])]
     if named == "directed":

@@ -107,7 +107,6 @@ def _edges(r):
 
 
 def _draw_graph(axes, r):
-    """The circuit as a graph."""
     edges = _edges(r)
     circuit_drawing.graph(axes, edges, r["scores"])
     shown = f"{len(r['scores'])} edges"

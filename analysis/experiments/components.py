@@ -139,11 +139,8 @@ def independent(model, document_set, n, seed, run, what="documents: components")
     X = run.gather(measure, few, what, keep=("x",))["x"]
     X = X.swapaxes(0, 1).reshape(X.shape[1], -1, X.shape[-1]).astype(np.float64)  # [L FEW*T D]
     X -= X.mean(axis=1, keepdims=True)
-    directions = []
-    for x in X:
-        sources = factors.ica(x, n, seed)  # linear in x
-        directions.append(np.linalg.lstsq(x, sources, rcond=None)[0])
-    return np.array(directions)
+    sources = (factors.ica(x, n, seed) for x in X)  # linear in x
+    return np.array([np.linalg.lstsq(x, s, rcond=None)[0] for x, s in zip(X, sources)])
 
 
 METHODS = {"pca": principal, "ica": independent}

@@ -14,6 +14,8 @@ N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key s
 I conditions, n heads drawn, J columns drawn of each.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..contract import Asks, Of, Without, options, register
@@ -22,12 +24,11 @@ from ..machine.language import filled
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
-from ..measures import by_mechanism, heads, inputs
+from ..measures import by_mechanism, heads, inputs, mean_kernel, position_edits
 from ..measures import conditions as inputs_given
 from ..running import passes
 from ..running.stream import UNSAVED
 from ..texts import corpus
-from . import _conditions_scores
 
 CONDITIONS = inputs_given.CONDITIONS
 REPEATED = [*CONDITIONS].index("repeated")
@@ -69,7 +70,7 @@ def conditions(
     options.within("tokens", texts.T, NEAR + 1, model.config.n_ctx)
     pairs = _select(head, model, texts, run)
     reader = make_reader(model, texts, pairs, COLUMNS, run)
-    mean = _gather(model, texts, reader, seed, run)
+    mean = _gather(texts, reader, seed, run)
     T, causal = texts.T, model.config.causal
     result = {"documents": len(texts), "T": T, "causal": causal, "lags": profiles.offsets()}
     result["conditions"] = np.array([reader.words(name) for name in CONDITIONS])
@@ -99,7 +100,7 @@ def _select(names, model, documents, run):
     return pairs or heads.auto(attention)
 
 
-def _gather(model, documents, reader, seed, run):
+def _gather(documents, reader, seed, run):
     """Means over documents under every condition: {name: [I ...]}."""
     same = passes.value(reader.reading(documents.first()[0], inputs_given.SAME))
 
@@ -160,10 +161,83 @@ class TableRead:
         return {"attention": attention, "scores": scores, "xcorr": np.array(curves)}
 
 
+WORDS = {"positions": "words averaged out", "words": "positions off"}  # of these two conditions
+
+
+class ScoresRead:
+    """The same where positions enter the scores (rotary, a bias); the fastest turned pairs first.
+
+    Words are averaged out: query and key of every layer are their means over words, before a
+    position turns them. Positions are off: nothing is turned, and no bias added.
+    """
+
+    def __init__(self, model, documents, pairs, columns, run):
+        self.model, self.pairs, self.columns = model, pairs, columns
+        self.reach = inputs_given.reach(documents.T)
+        means = mean_kernel.overall(model, mean_kernel.means(model, documents, run))
+        self.means = dict(zip(mean_kernel.before_turn(model), means))
+
+    def words(self, name):
+        """What a condition is called."""
+        return WORDS.get(name, CONDITIONS[name].words)
+
+    def reading(self, tokens, name):
+        """A Reading of attention [L H R], scores [L H R] and xcorr [n R J] under a condition."""
+        off = position_edits.off(self.model.config) if name == "words" else passes.NOTHING
+        hook = self._averaged if name == "positions" else passes.identity
+        return self._reading(tokens, self._measure, edits=off, hook=hook)
+
+    def shuffled(self, document, order):
+        """A Reading of the scores [L H R] of a document whose tokens stand in another order."""
+        return self._reading(document, partial(self._scores, order=order))
+
+    def _averaged(self, name, x, layer=None):
+        """The hook that puts mean queries and keys in the place of a token's own."""
+        if name not in self.means:
+            return x
+        return np.broadcast_to(self.means[name][layer][None, :, None], x.shape).astype(x.dtype)
+
+    def _reading(self, tokens, measure, **changes):
+        """A Reading of measure(list of each layer's q, k, scores and pattern by name)."""
+        layers = []
+
+        def watch(name, x, layer=None):
+            if name == "q":
+                layers.append({})
+            if name in ("q", "k", "scores", "pattern"):
+                layers[-1][name] = x[0].copy()
+
+        return passes.Reading(self.model, tokens, watch, lambda _: measure(layers), **changes)
+
+    def _measure(self, layers):
+        """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn."""
+        attention = np.array([profiles.profile(x["pattern"], self.reach) for x in layers])
+        curves = [self._columns(layers[layer], head) for layer, head in self.pairs]
+        return {"attention": attention, "scores": self._scores(layers), "xcorr": np.array(curves)}
+
+    def _columns(self, points, head):
+        """xcorr [R J] of a head's queries and keys."""
+        shared = len(points["q"]) // len(points["k"])
+        q, k = points["q"][head], points["k"][head // shared]
+        curves = lag_maths.xcorr(q[:, : self.columns], k[:, : self.columns])
+        return curves[len(q) - 1 - NEAR : len(q) + NEAR]
+
+    def _scores(self, layers, order=slice(None)):
+        """Sum of the scores at each lag near 0: [L H R]; of hidden keys the product alone."""
+        by_layer = []
+        for i, points in enumerate(layers):
+            product = mean_kernel.product(points["q"], points["k"], self.model.config.attn_scale(i))
+            scores = np.where(np.isneginf(points["scores"]), product, points["scores"])
+            sums = maths.diagonal_sums(scores[:, order][:, :, order])
+            T = scores.shape[-1]
+            by_layer.append(sums[:, T - 1 - NEAR : T + NEAR])
+        return np.array(by_layer)
+
+
 READERS = by_mechanism.entries(
     table=TableRead,
-    rotary=_conditions_scores.ScoresRead,
-    bias=_conditions_scores.ScoresRead,
+    rotary=ScoresRead,
+    bias=ScoresRead,
     none=f"nothing to take away: {by_mechanism.NO_PLACES}",
 )
 
@@ -285,7 +359,6 @@ BAR = {"color": draw.VERMILION, "alpha": 0.55}
 
 
 def _samples():
-    """What the lines of the heads drawn are."""
     yield bar_sample("mean attention", **BAR)
     yield line_sample("cross-correlation, column by column", **COLUMN)
     yield line_sample("mean score, highest of the row = 1", **SCORE)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..contract import Asks, Each, Without, options, register, verdict
-from ..drawing import Names, Part, Rows, When, draw, few, figures
+from ..drawing import Names, Part, Rows, When, draw, few, figures, row
 from ..maths import profiles
 from ..measures import dial_arrays, heads, position_moves
 from ..running.stream import UNSAVED
@@ -103,13 +103,6 @@ def _draw_layers(figure, r, layers):
     panels[0].locator_params(axis="y", integer=True)
 
 
-def _draw_cost(figure, r):
-    """The weight at the expected offset, and the loss."""
-    weights, cost = figure.subplots(1, 2)
-    _draw_weights(weights, r, _layers(r))
-    _draw_loss(cost, r)
-
-
 def _draw_lines(axes, r, i):
     """One layer: lines of its heads, a little apart, and where they ought to lie."""
     shifts = r["shifts"]
@@ -157,8 +150,9 @@ def _in_order(n):
     return [*grey, *((i, draw.shade(i, n), None) for i in few(n).tolist())]
 
 
-def _draw_weights(axes, r, rows):
+def _draw_weights(axes, r):
     """Attention at the expected offset, mean over the heads of each layer, with the null."""
+    rows = _layers(r)
     if not rows:
         draw.nothing(axes, "no head has a direction")
         return
@@ -202,7 +196,7 @@ BY_STRENGTH = Rows(
 
 register(
     dial,
-    draw=figures(_by_layer, Part(_draw_cost, height=3.6)),
+    draw=figures(_by_layer, row(_draw_weights, _draw_loss, height=3.6)),
     look="Each line is a head with a direction: it shows the most attended offset when the "
     "positions of its layer's keys are moved. A head on its grey band, of slope -1, follows the "
     "positions; a level line is a head that finds its offset by words, its own or words copied "

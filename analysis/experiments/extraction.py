@@ -238,7 +238,9 @@ def _draw_spectra(axes, r, name):
     top = 1.1 * max(r[x][:, fast].max() for x in "xqk")
     f, T = r["frequency"][1:], int(r["T"])
     words = r[name + "_text"][0, 1:]
-    _draw_layers(axes, f, r[name][:, 1:])
+    for layer in few(len(r[name]), SHOWN):
+        style = {"color": draw.shade(layer, len(r[name])), "label": f"layer {layer}"}
+        axes.plot(f, r[name][layer, 1:], linewidth=1, **style)
     text = "null: layer 0,\nno positions"
     axes.plot(f, words, "--", color=draw.GREY, linewidth=1.2, label=text)
     table = r["position"][1:]
@@ -252,7 +254,8 @@ def _draw_spectra(axes, r, name):
     axes.set(xlim=(0, T / 2), ylim=(0, top), xlabel=f"frequency (cycles in {T} tokens)")
     times = f"{r['contrast_' + name]:.2f} × the median at {r['peak']}"
     title = f"{CURVES[name][0]}, layer 0: {times}"
-    axes.set_title(title + _mark_cut(axes, f, np.vstack([_shown(r[name][:, 1:]), words]), top))
+    curves = np.vstack([r[name][few(len(r[name]), SHOWN), 1:], words])
+    axes.set_title(title + _mark_cut(axes, f, curves, top))
     draw.period_axis(axes, T)
     if name == "x":
         axes.set_ylabel("amplitude, largest of all columns")
@@ -261,28 +264,13 @@ def _draw_spectra(axes, r, name):
 
 
 def _mark_cut(axes, f, curves, top):
-    """Mark where one of the curves [C F] leaves the panel; returns how high it goes, for the title.
-
-    The marks stand at f [F], on the upper edge.
-    """
+    """Mark where one of the curves [C F] leaves the panel; returns how high it goes."""
     highest = curves.max(axis=0)
     is_cut = highest > top
     if not is_cut.any():
         return "\n"
     axes.plot(f[is_cut], np.full(is_cut.sum(), top), "k^", markersize=6, clip_on=False, zorder=5)
     return f"\n▲ cut off: up to {highest.max():.0f} at {f[highest.argmax()]}"
-
-
-def _shown(curves):
-    """The layers that have a line of their own, at most SHOWN of [L ...]."""
-    return curves[few(len(curves), SHOWN)]
-
-
-def _draw_layers(axes, f, curves):
-    """Up to SHOWN layers of [L F]."""
-    for layer, curve in zip(_shown(np.arange(len(curves))), _shown(curves)):
-        color = draw.shade(layer, len(curves))
-        axes.plot(f, curve, color=color, linewidth=1, label=f"layer {layer}")
 
 
 def _draw_maps(figure, r, suffix=""):
@@ -341,7 +329,6 @@ def _draw_contrasts(axes, r, fast):
 
 
 def _samples():
-    """What the legend of the peaks shows."""
     samples = []
     for name in "xqk":
         label, color = CURVES[name]

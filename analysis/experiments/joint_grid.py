@@ -71,7 +71,6 @@ def _height_of_heads(r):
 
 
 def _draw_measures(figure, r):
-    """The measures of each head, before and after."""
     for axes, (name, space, title) in zip(figure.subplots(1, 3), PANELS):
         _panel(axes, r, name, space)
         axes.set_title(title)
@@ -120,7 +119,6 @@ def _panel(axes, r, name, space):
 
 
 def _legend():
-    """What the marks of the panels mean."""
     dots = {"linestyle": "", "markersize": 4}
     yield line_sample("a head", color=draw.BLUE, marker="o", **dots)
     yield line_sample(NULL, color=draw.GREY, marker="x", **dots)

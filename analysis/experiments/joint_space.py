@@ -82,7 +82,8 @@ def joint_space(
         pairs = "" if model.config.causal else PAIRS.get(sentence, "")
     marked = _parse_pairs(pairs, model, encoded, pieces, settings)
     reduce = embed_2d.method(method)
-    options.within("top", top, 0, _count_pairs(len(pieces), model.config.causal))
+    T = len(pieces)
+    options.within("top", top, 0, T * (T + 1) // 2 if model.config.causal else T * T)
     shown_heads = None if head == "auto" else names.parse(head, model.config)
     others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
 
@@ -203,11 +204,6 @@ def _places_of(name, texts, pieces):
     return places.tolist()
 
 
-def _count_pairs(T, causal):
-    """How many keys are seen by all queries together."""
-    return T * (T + 1) // 2 if causal else T * T
-
-
 class Shown(NamedTuple):
     """The heads that are drawn, and how."""
 
@@ -300,9 +296,8 @@ def _near(layers, shown, q, k):
     ranks = joint.ranks(joint.distances(q, k, "euclidean"), seen)
     counts = [n for n in seen.sum(axis=1).tolist() if n > 1]
     chance = [(1 / np.arange(1, n + 1)).mean() for n in counts]
-    near = []
-    for stage in np.moveaxis(ranks, 1, 0):
-        near.append(joint.nearness(stage, strongest, seen)[0] / len(counts))
+    stages = np.moveaxis(ranks, 1, 0)
+    near = [joint.nearness(stage, strongest, seen)[0] / len(counts) for stage in stages]
     return {"near_drawn": np.array(near).T, "near_chance": np.mean(chance)}
 
 
@@ -336,11 +331,6 @@ def _of_heads(r):
     """For each head the plane, before and after, and product against distance."""
     paints = [partial(paint, i=i) for i in range(len(r["heads"])) for paint in (_planes, _clouds)]
     return [Part(paint, height=5.3) for paint in paints]
-
-
-def _of_note(r):
-    """What the note found, where it was asked for."""
-    return [Part(_draw_note, height=3.8)] if "note_range" in r else []
 
 
 def _labelled(r):
@@ -493,7 +483,6 @@ def _plane_title(r, i, stage):
 
 
 def _samples(r):
-    """What points and lines mean."""
     pairs = "strongest key of each query" if r["top"] == 0 else f"the {r['top']} strongest pairs"
     point = {"linestyle": "", "markersize": 4}
     yield line_sample("query", color=draw.BLUE, marker="o", **point)
@@ -556,5 +545,5 @@ register(
             "(chance: {pair_rank_null:.1f}).",
         ),
     ],
-    draw=figures(_of_heads, _of_note),
+    draw=figures(_of_heads, lambda r: [Part(_draw_note, height=3.8)] if "note_range" in r else []),
 )

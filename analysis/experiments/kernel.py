@@ -135,7 +135,14 @@ def _draw_first(figure, r):
     """The heads that attend most to one offset, first those with a direction."""
     strength = r["attention"].max(axis=-1) + r["directed"]
     order = np.argsort(-strength, axis=None, kind="stable")[:FIRST]
-    _draw_heads(figure, r, [*zip(*np.unravel_index(order, strength.shape))], FIRST)
+    panels = figure.subplots(1, FIRST)
+    for axes, *pair in zip(panels, *np.unravel_index(order, strength.shape)):
+        _draw_head(axes, r, *pair)
+        axes.set_xlabel("lag (tokens, + right)")
+    for axes in panels[len(order) :]:
+        axes.set_visible(False)
+    panels[0].set_ylabel("mean score")
+    figure.legend(handles=_samples(r), loc="outside upper center", ncols=3)
 
 
 def _draw_every(figure, r):
@@ -162,26 +169,8 @@ def _draw_every(figure, r):
     figure.colorbar(image, ax=axes, extend="both", label="mean score less its median")
 
 
-def _draw_heads(figure, r, pairs, abreast):
-    """The kernel of some heads, what their mechanism gives, and their attention."""
-    grid = figure.subplots(-(-len(pairs) // abreast), abreast, squeeze=False)
-    for axes, pair in zip(grid.flat, pairs):
-        _draw_head(axes, r, *pair)
-        axes.set_xlabel("lag (tokens, + right)")
-    for axes in grid.flat[len(pairs) :]:
-        axes.set_visible(False)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("mean score")
-    figure.legend(handles=_samples(r), loc="outside upper center", ncols=3)
-
-
-def _height_of_all(r):
-    """Inches of the map of all heads."""
-    return min(1.4 + 0.16 * r["kernel"][..., 0].size, 9)
-
-
 def _draw_head(axes, r, layer, head):
-    """One head; every curve stands around its own median."""
+    """Kernel and attention of a head, and what its mechanism gives; around their own medians."""
     lags = r["lags"]
     shown = _visible(r)
     twin = axes.twinx()
@@ -206,7 +195,6 @@ LINES = {
 
 
 def _samples(r):
-    """What the lines and bars are."""
     samples = [panels.line_sample("kernel: mean score of positions", **LINES["kernel"])]
     if "known" in r:
         text = "what the mechanism gives the mean query and key"
@@ -217,7 +205,10 @@ def _samples(r):
 
 register(
     kernel,
-    draw=figures(Part(_draw_first, height=3.6), Part(_draw_every, height=_height_of_all)),
+    draw=figures(
+        Part(_draw_first, height=3.6),
+        Part(_draw_every, height=lambda r: min(1.4 + 0.16 * r["kernel"][..., 0].size, 9)),
+    ),
     look="Blue is the mean score of a head at each lag when the words are averaged out, each curve "
     "less its median; vermilion is the mean attention. Where blue peaks under the highest bar, "
     "positions alone send the head there; where it is flat, words do. Dashed: what a bias or "

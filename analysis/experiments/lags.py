@@ -123,7 +123,7 @@ def _signals(signals, document, T, reach):
     """{layer: signal} and attention profiles of a document; of None those of positions alone."""
     if document is None:
         return signals.of_positions(T, reach)
-    return (yield signals.of_document(document, T, reach))
+    return (yield signals.of_document(document, reach))
 
 
 def _measure(signals, X, attention, split, order, reach):
@@ -143,8 +143,8 @@ def _curves(suffix, signals, split, X, reach):
     its parts, column by column [n d R].
     """
     columns, sums, parts = [], [], []
-    for pair, of_head in split.items():
-        q, k = signals.columns(X[pair[0]], *pair, of_head)
+    for (layer, head), of_head in split.items():
+        q, k = signals.columns(X[layer], head, of_head)
         covariance = maths.xcov(q, k)
         columns.append(middle(maths.xcorr(q, k)[:, :COLUMNS].T, reach).T)
         sums.append(middle(maths.weighted(covariance, of_head[1]), reach))
@@ -240,9 +240,7 @@ def _select_heads(mean, compared, pairs):
     layers = compared["layers"].tolist()
     rows = [layers.index(layer) for layer, _ in pairs]
     columns = [number for _, number in pairs]
-    result = {}
-    for name in ("xcorr", "xcorr_shuffled", "score", "score_shuffled"):
-        result[name] = mean[name]
+    result = {name: mean[name] for name in ("xcorr", "xcorr_shuffled", "score", "score_shuffled")}
     for name in ("lag", "sharpness", "offset", "position_share"):
         if f"{name}_of_heads" in compared:
             result[name] = compared[f"{name}_of_heads"][rows, columns]
@@ -387,7 +385,6 @@ def _draw_one_head(figure, r, i):
 
 
 def _samples(r):
-    """What the lines of the heads drawn are."""
     yield line_sample("mean score", color=draw.BLUE)
     if "score_positions" in r:
         yield line_sample(MOVED, color=draw.ORANGE, linestyle="--")
@@ -470,7 +467,12 @@ def _draw_all_heads(figure, r):
     _draw_peaks(panels[0], r)
     if rows == 2:
         _draw_shares(panels[1], r)
-    _draw_legend(figure, r)
+    directed = f"{r['n_directed']} heads with a direction{_rates(r, 'agree_directed')}"
+    others = f"heads without; of all {r['directed'].size}{_rates(r, 'agree')}"
+    disc = {"marker": "o", "linestyle": ""}
+    samples = [line_sample(directed, color=draw.SKY, **disc)]
+    samples.append(line_sample(others, color=LIGHT_GREY, **disc))
+    figure.legend(handles=samples, loc="outside lower center", ncols=2)
 
 
 def _draw_peaks(axes, r):
@@ -518,16 +520,6 @@ def _draw_shares(axes, r):
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.1), max(high, 1.1))
     axes.set_title("each head with a direction\n(dashed, null: positions shuffled, 99% lower)")
-
-
-def _draw_legend(figure, r):
-    """What the two colours are, and how many heads of each have equal peaks."""
-    directed = f"{r['n_directed']} heads with a direction{_rates(r, 'agree_directed')}"
-    others = f"heads without; of all {r['directed'].size}{_rates(r, 'agree')}"
-    disc = {"marker": "o", "linestyle": ""}
-    samples = [line_sample(directed, color=draw.SKY, **disc)]
-    samples.append(line_sample(others, color=LIGHT_GREY, **disc))
-    figure.legend(handles=samples, loc="outside lower center", ncols=2)
 
 
 def _rates(r, name):

@@ -136,11 +136,7 @@ def _numbers(parameter):
 
 
 def _conditions(plan):
-    """{name: condition}: without a mask, then the masks to compare.
-
-    These are the mask shown in each meaning, the two of the hypothesis, and each family with its
-    own parameters.
-    """
+    """{name: condition}: without a mask, then the masks to compare."""
     pairs = [(plan.shown, meaning) for meaning in plan.meanings]
     pairs += [(LINEAR, "library-2023"), (ALONE, "weights")]
     pairs += [(masks.family(name), plan.meaning) for name in plan.families]
@@ -402,18 +398,13 @@ def _maps(figure, r, maps):
         draw.of_tokens(axes.set_title(f"{name}\n{formula}", fontsize=10))
     for axes in grid.flat[len(maps) :]:
         axes.axis("off")
-    _label_tokens(grid, r["pieces"])
-    figure.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
-
-
-def _label_tokens(grid, pieces):
-    """The tokens along the outer axes."""
     for axes in grid[:, 0]:
-        token_ticks(axes.set_yticks, pieces)
+        token_ticks(axes.set_yticks, r["pieces"])
         axes.set_ylabel("query")
     for axes in grid[-1]:
-        token_ticks(axes.set_xticks, pieces, rotation=90)
+        token_ticks(axes.set_xticks, r["pieces"], rotation=90)
         axes.set_xlabel("key")
+    figure.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
 
 
 def _bars(axes, r):
@@ -513,10 +504,7 @@ register(
                 "higher)",
             ),
         ),
-        value=[
-            partial(_of_worth, name="gain"),
-            When("is_of_no_use", " ({beside_frequencies})"),
-        ],
+        value=[partial(_of_worth, name="gain"), When("is_of_no_use", " ({beside_frequencies})")],
         chance=[partial(_of_worth, name="gain_null"), ", its distances shuffled"],
         rule=Provided(
             Below("loss", **NATS),

@@ -149,7 +149,6 @@ LOSSES = {  # of places off, and of longer inputs, without a reason and with one
 
 
 def _losses_of(r, i):
-    """Those of one model."""
     values = {"LONGEST": label(LONGEST), "T": r["T"][i], "asked": label(str(r["asked"][i]))}
     text = ""
     for name, reasons in ("off", "no_off"), ("longest", "no_length"):
@@ -281,18 +280,14 @@ def _draw_changes(figure, r):
 
 def _titled(r, i):
     """The name of a model, and how its places enter."""
-    return f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}"
+    kinds = str(r["mechanism"][i]).split(" + ")
+    place = translated(" and ").join(label(WORDS[name]) for name in kinds)
+    return f"{draw.literal(str(r['models'][i]))}: {place}"
 
 
 def _height(r):
     """Inches of a figure with a row for each model."""
     return 1.45 * len(r["models"]) + 1.3
-
-
-def _place(r, i):
-    """How a position enters, in words."""
-    kinds = str(r["mechanism"][i]).split(" + ")
-    return translated(" and ").join(label(WORDS[name]) for name in kinds)
 
 
 def _draw_bar(axes, r, i, name):
@@ -359,14 +354,10 @@ def _label(figure, axes, names):
     """Names of the columns, under the last row, and what bars, lines and bands are."""
     for each, name in zip(axes, names):
         each.set_xlabel(name)
-    figure.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=3)
-
-
-def _describe_lines():
-    """What bars, lines and bands are."""
-    yield bar_sample("this model", color=draw.BLUE, alpha=0.5)
-    yield line_sample("interval of 95%", color=draw.BLUE, linewidth=4, alpha=0.6)
-    yield line_sample("what chance gives", color="black")
+    samples = [bar_sample("this model", color=draw.BLUE, alpha=0.5)]
+    samples += [line_sample("interval of 95%", color=draw.BLUE, linewidth=4, alpha=0.6)]
+    samples += [line_sample("what chance gives", color="black")]
+    figure.legend(handles=samples, loc="outside lower center", ncols=3)
 
 
 register(

@@ -13,17 +13,14 @@ import numpy as np
 
 from ..contract import Asks, Of, options, register
 from ..drawing import Part, Rows, When, curves, draw, figures, row
+from ..drawing.maps import write
 from ..maths import profiles
 from ..measures import heads, notch_arrays
 from ..running.stream import UNSAVED
 
 MAJORITY = 0.5  # of the heads that need positions
 WAYS, DIRECTION = notch_arrays.WAYS, profiles.DIRECTION
-TITLES = {
-    "without": "band taken out",
-    "evenly": "null: as much, evenly",
-    "alone": "band alone",
-}
+TITLES = {"without": "band taken out", "evenly": "null: as much, evenly", "alone": "band alone"}
 NAMED = 32  # heads, at most, that are named and numbered in the figure
 
 
@@ -63,11 +60,6 @@ def _draw_ways(figure, r):
     figure.colorbar(image, ax=axes, location="bottom", label=label, shrink=0.5, aspect=30)
 
 
-def _of_loss(r):
-    """The loss, where it was measured."""
-    return [row(_draw_loss, height=4)] if "loss" in r else []
-
-
 def _draw_kept(axes, r, way):
     """A row for each head with a direction, a column for each band."""
     places = np.argwhere(r["directed"])
@@ -79,10 +71,7 @@ def _draw_kept(axes, r, way):
     axes.set_xticks(range(len(r["bands"])), r["bands"], rotation=30, ha="right")
     axes.set(xlabel="periods (tokens)", title=TITLES[way])
     if len(places) <= NAMED:
-        for i, j in np.ndindex(kept.shape):
-            color = "white" if kept[i, j] > 0.6 else "black"
-            text = f"{kept[i, j]:.2f}"
-            axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
+        write(axes, kept, 1)
     return image
 
 
@@ -169,7 +158,8 @@ register(
         ),
     ],
     draw=figures(
-        Part(_draw_ways, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3), _of_loss
+        Part(_draw_ways, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3),
+        lambda r: [row(_draw_loss, height=4)] if "loss" in r else [],
     ),
     shares_passes=True,
 )

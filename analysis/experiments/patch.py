@@ -17,7 +17,6 @@ from ..measures import heads as names
 from ..measures import patch_effects
 from ..running.stream import UNSAVED
 
-TOGETHER = 16  # pairs in one pass
 AT = {"heads": "z", "places": "resid_pre"}  # what is patched, at which point
 OF_DECODER = {"heads": "z", "cross": "cross_z", "encoder": "enc_z", "places": "enc_resid_pre"}
 HEADS = {"heads": "", "cross": "cross ", "encoder": "encoder "}  # before the name of a head
@@ -43,18 +42,12 @@ def patch(
     parts = dict(AT if model.encoder is None else OF_DECODER)
     if len({len(questions.pieces(model, text)) for text in asked.clean}) > 1:
         del parts["places"]
-    size = min(TOGETHER, len(asked.clean))
 
-    def measured(i, group):
-        record = {}
-        for name, point in parts.items():
-            texts = group.clean, group.corrupt, group.answers
-            effects = circuits.patch(model, *texts, at=point, seed=seed, **group.options())
-            record |= patch_effects.values(name, effects, size)
-        return record
+    def patched(name, group):
+        texts, point = (group.clean, group.corrupt, group.answers), parts[name]
+        return circuits.patch(model, *texts, at=point, seed=seed, **group.options())
 
-    groups = run.gather(measured, asked.groups(size), "pairs", keep=patch_effects.names(parts))
-    values = {name: np.concatenate([*x])[: len(asked.clean)] for name, x in groups.items()}
+    values = patch_effects.by_pair(asked, parts, patched, "pairs", run)
     result = questions.likelier(values["clean"], values["corrupt"])
     for name in parts:
         result |= patch_effects.effects(name, values, seed)
@@ -99,10 +92,7 @@ def _largest(r):
     return max(abs(r[way + end]).max() for way in WAYS for end in ends)
 
 
-WAYS = {
-    "restored": "restored: clean into corrupt",
-    "lost": "lost: corrupt into clean",
-}
+WAYS = {"restored": "restored: clean into corrupt", "lost": "lost: corrupt into clean"}
 BY_HEAD = Scale("share of the answer", _largest)
 BY_PLACE = Scale("share of the answer", 1)
 

@@ -20,7 +20,6 @@ from ..measures import heads as names
 from ..measures import patch_effects
 from ..running.stream import UNSAVED
 
-TOGETHER = 16  # pairs in one pass
 WRITERS = 3  # heads that are taken for those that write the answer
 PARTS = {"direct": "to the logits", "through": "to what writers read"}
 HOW = {"direct": "directly", "through": "through what the writers read"}
@@ -53,18 +52,14 @@ def paths(
         raise NotApplicable("paths go from one layer to another; this model has one")
     given = names.parse(writers, cfg) if writers else None
     asked = questions.asked(model, "paths", pairs, measure, n_pairs, seed)
-    size = min(TOGETHER, len(asked.clean))
 
     def into(name, receivers):
-        def measured(i, group):
+        def patched(_, group):
             texts = group.clean, group.corrupt, group.answers
             how = group.options() | {"mlps": "recomputed", "seed": seed}
-            effects = circuits.path_patch(model, *texts, "head", receivers, **how)
-            return patch_effects.values(name, effects, size)
+            return circuits.path_patch(model, *texts, "head", receivers, **how)
 
-        kept = patch_effects.names([name])
-        groups = run.gather(measured, asked.groups(size), f"pairs, {PARTS[name]}", keep=kept)
-        return {key: np.concatenate([*x])[: len(asked.clean)] for key, x in groups.items()}
+        return patch_effects.by_pair(asked, [name], patched, f"pairs, {PARTS[name]}", run)
 
     by_path = {"direct": into("direct", "logits")}
     values = by_path["direct"]

@@ -68,15 +68,12 @@ def _lines(table, n, seed):
     """How many columns are a single wave, how many of these are slow, and what shuffles give."""
     portions, frequencies = spectra.line_shares(spectra.amplitude(table))
     is_single = portions >= SINGLE
-    counts = [_count_lines(x) for x in nulls.row_shuffles(table, n, seed)]
+    counts = []
+    for x in nulls.row_shuffles(table, n, seed):
+        counts.append((spectra.line_shares(spectra.amplitude(x))[0] >= SINGLE).sum())
     result = {"n_single": is_single.sum(), "columns": len(portions)}
     result["n_single_null"] = np.quantile(counts, nulls.CHANCE)
     return result | {"n_slow": (is_single & (frequencies < spectra.lowest(len(table)))).sum()}
-
-
-def _count_lines(table):
-    """Columns of [T D] that are a single wave."""
-    return (spectra.line_shares(spectra.amplitude(table))[0] >= SINGLE).sum()
 
 
 def _words(model, texts, n, seed, run=UNSAVED, places=slice(None)):
@@ -321,8 +318,7 @@ register(
     ),
     says=[
         When(
-            "T != rows",
-            "Rows {first_row} to {last_row} of {rows} alone, as a table of {T} rows. ",
+            "T != rows", "Rows {first_row} to {last_row} of {rows} alone, as a table of {T} rows. "
         ),
         "The highest peak with a period of {longest:.3g} tokens or less is {peak:.3g}",
         When("peak_at", ", at {peak_period:.3g} tokens ({peak_at} cycles)"),

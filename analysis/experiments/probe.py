@@ -20,7 +20,6 @@ from ..maths import masks, stats
 from ..measures import document_features, inputs, losses, mask_tap, position_probe, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
-from . import _probe_norm
 
 ON = "positions on"
 OFF = "positions off"
@@ -92,8 +91,8 @@ def _losses(model, documents, eps, seed, run):
     conditions = {
         "loss_on": None,
         "loss_off": mask_tap.condition(positions="zero"),
-        "loss_norm": _probe_norm.condition(eps),
-        "loss_norm_null": _probe_norm.condition(eps, seed),
+        "loss_norm": growing(eps),
+        "loss_norm_null": growing(eps, seed),
     }
     loss_of = losses.causal if model.config.causal else partial(losses.gaps, every=EVERY)
 
@@ -126,10 +125,39 @@ def conditions(model, names, meaning, eps, seed):
         masked = mask_tap.condition(mask, meaning, "zero")
         streams[f"off, {masks.words(mask)}"] = partial(states, model, condition=masked)
     if eps:
-        streams[NORM] = partial(states, model, condition=_probe_norm.condition(eps))
+        streams[NORM] = partial(states, model, condition=growing(eps))
     if not model.config.causal:
         streams[CAUSAL] = partial(states, model, condition=off, mask=lambda q, k: k <= q)
     return streams
+
+
+def growing(eps, seed=None):
+    """The condition in which the norm alone tells positions: layer 0 reads x_t (1 + eps t).
+
+    Without positions; the change is made after the norm of the embeddings, which would undo it.
+    seed: of the null, with the factors in random order.
+    """
+
+    def condition(model):
+        without_positions = mask_tap.tap(model, positions="zero")
+
+        def hook(name, x, layer=None):
+            x = without_positions(name, x, layer)
+            if name == "resid_pre" and layer == 0:
+                return x * _factors(x.shape[1], eps, seed)[:, None].astype(x.dtype)
+            return x
+
+        return hook
+
+    return condition
+
+
+def _factors(T, eps, seed):
+    """1 + eps t for every position t [T]; with a seed in random order."""
+    t = np.arange(T)
+    if seed is not None:
+        t = np.random.default_rng((seed, T)).permutation(t)
+    return 1 + eps * t
 
 
 def of_random_weights(model, seed):

@@ -305,14 +305,10 @@ def _draw_heads(figure, r):
     """A pie for every head, and what is left without the text."""
     left, right = figure.subfigures(1, 2, width_ratios=(_pies(r), WIDTH - _pies(r)), wspace=0.03)
     _draw_pies(left.subplots(), r)
-    left.legend(handles=_sides(r), loc="outside lower left", ncols=3)
+    colors, members = _colors(r), _members(r)  # the strongest of each side is shown
+    sides = [bar_sample(SIDES[side], color=colors[of[0]]) for side, of in members.items() if of]
+    left.legend(handles=sides, loc="outside lower left", ncols=3)
     _draw_conditions(right.subplots(), r)
-
-
-def _sides(r):
-    """What the colours of the pies are: the strongest cluster of each side."""
-    colors, members = _colors(r), _members(r)
-    return [bar_sample(SIDES[side], color=colors[of[0]]) for side, of in members.items() if of]
 
 
 SIDES = {"left": "to the left", "even": "no side", "right": "to the right"}  # of clusters

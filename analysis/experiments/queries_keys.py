@@ -96,9 +96,6 @@ def queries_keys(
     return result
 
 
-# options and input
-
-
 def _documents(model, source, text, tokens):
     """(documents of T tokens, T), or (None, T) for positions alone."""
     if source == "text" and model.missing:
@@ -185,8 +182,7 @@ def _measure(model, pairs, documents, T, bias, settings):
 
 
 def _inputs(model, pairs, documents, T, bias):
-    """What each head reads, [T D] (with bias [T D + 1]), and the same without positions, or
-    None."""
+    """What each head reads, [T D] ([T D + 1] with bias), and the same without positions or None."""
     if documents is None:
         alone = [inputs.of_positions(model, layer, T) for layer, _ in pairs]
         return [(_exact(x, bias), None) for x in alone]
@@ -210,9 +206,6 @@ def _weights(model, layer, head, bias):
         return tensors
     W_Q, W_K, b_Q, b_K = tensors
     return [np.vstack([W_Q, b_Q]), np.vstack([W_K, b_K])]
-
-
-# all heads
 
 
 def _count_all(model, documents, T, bias, settings):
@@ -261,8 +254,10 @@ def _directed(r, attention, T, causal):
     result = {"directed": directed, "n_directed": directed.sum()}
     result["largest"] = share.max()
     result["largest_null"] = _reached(by_chance.max(axis=(0, 1)))
-    result["typical"] = np.median(share[directed]) if directed.any() else 0.0
-    result["typical_null"] = _median_by_chance(by_chance[directed])
+    result |= {"typical": 0.0, "typical_null": 0.0}
+    if directed.any():
+        result["typical"] = np.median(share[directed])
+        result["typical_null"] = _reached(np.median(by_chance[directed], axis=0))
     by_words = r.get("share_periodic_text", r["share_periodic_null"])
     is_periodic = directed & (share > np.maximum(r["share_periodic_null"], by_words))
     result["n_periodic_heads"] = is_periodic.sum()
@@ -273,19 +268,9 @@ def _directed(r, attention, T, causal):
     return result
 
 
-def _median_by_chance(by_chance):
-    """What the median over heads [n shuffles] reaches; 0 without heads."""
-    if not len(by_chance):
-        return 0.0
-    return _reached(np.median(by_chance, axis=0))
-
-
 def _reached(counts, axis=None):
     """A count, or a share, that 99% of the shuffles do not surpass."""
     return np.quantile(counts, nulls.CHANCE, axis=axis, method="higher")
-
-
-# one head
 
 
 def _measure_columns(x, svd, settings):
@@ -364,7 +349,6 @@ def shown(r):
 
 
 def _says_of(r, i):
-    """One head."""
     columns, lag = r["columns"][i], r["lag"][i]
     value, null = r["correlation"][i], r["correlation_null"][i]
     head = {"head": r["heads"][i], "n": r["n_periodic"][i], "r": r["r"]}
@@ -386,7 +370,6 @@ def _list(values, form):
 
 
 def _of_columns(r):
-    """A figure for each column of each head."""
     places = np.ndindex(r["q"].shape[:2])
     return [Part(partial(_draw_one, head=head, j=j), height=3.4) for head, j in places]
 
@@ -418,7 +401,6 @@ def _draw_wave(axes, r, suffix, head, j):
 
 
 def _name_band(axes, r, head, j):
-    """The band of one column, above its waves."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.28 * (high - low))
     low, high = r["column_bands"][head, j]
@@ -446,18 +428,15 @@ def _draw_correlation(axes, r, head, j):
 
 
 def _label_panels(panels, r):
-    """Titles above and axes below the three charts."""
     source = {"positions": "positions alone", "text": "a text"}[str(r["input"])]
     titles = (
         f"values of query and key, of {source},\nfirst {r['show']} of {r['T']} positions",
         _title_of_filter(r),
         "correlation by lag,\nnot filtered",
     )
-    for axes, title in zip(panels, titles):
-        axes.set_title(title)
     labels = ("position (tokens)", "position (tokens)", "lag (tokens, + = right)")
-    for axes, label in zip(panels, labels):
-        axes.set_xlabel(label)
+    for axes, title, label in zip(panels, titles, labels):
+        axes.set(title=title, xlabel=label)
 
 
 def _title_of_filter(r):
@@ -477,7 +456,6 @@ LISTED = 4  # frequencies, at most, that a title names
 
 
 def _samples(r):
-    """What the legend shows."""
     yield line_sample("query", color=draw.BLUE)
     yield line_sample("key", color=draw.ORANGE)
     yield line_sample("correlation of query and key", color="black", marker="o", markersize=3)

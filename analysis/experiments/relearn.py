@@ -14,7 +14,7 @@ from ..contract import Asks, NotApplicable, Of, Without, options, register
 from ..drawing import Part, draw, figures
 from ..machine import progress
 from ..maths import profiles
-from ..measures import heads, losses
+from ..measures import heads, losses, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..tuning import batches, training
@@ -55,7 +55,9 @@ def relearn(
     rate: peak learning rate
     """
     _check(model)
-    rows = _rows(model, text, documents, _relearn_table.n_words(model, fillers, tokens))
+    n_words = _relearn_table.n_words(model, fillers, tokens)
+    size = n_words + sum(map(len, corpus.specials(model)))
+    rows = np.array([*corpus.documents(model, text, documents, size, most=400)])
     spread = _relearn_table.Spread(model, rows, fillers)
     copy, arrays = _relearn_table.fresh(model, seed)
     table = arrays["W_pos"]
@@ -69,7 +71,7 @@ def relearn(
     result |= {"losses": np.array(learning.losses), "fillers": fillers, "steps": steps}
     by_table = zip(("loss_null", "loss"), learning.curve)
     result |= {name: loss for name, (_, loss) in by_table}
-    learning.model = _relearn_table.with_table(model, tables["kept"])
+    learning.model = position_tables.with_table(model, tables["kept"])
     return result | {"loss_kept": learning.held_out()} | _moved(result)
 
 
@@ -81,12 +83,6 @@ def _check(model):
     if model.weights.W_pos is None:
         raise NotApplicable(f"{needs}; this model ({model.config.model_type}) has no such table")
     losses.token_of(model.tokenizer, _relearn_table.FILLERS)
-
-
-def _rows(model, text, documents, n):
-    """Documents of n words between their special tokens [N ...]."""
-    size = n + sum(map(len, corpus.specials(model)))
-    return np.array([*corpus.documents(model, text, documents, size, most=400)])
 
 
 class _Data:
@@ -110,7 +106,7 @@ def _attention(model, tables, spread, held_out, fillers):
     result = {"plain": _relearn_table.attention(model, spread.plain[few], plain, REACH)}
     reach = REACH * (1 + fillers)
     for name, table in tables.items():
-        other = _relearn_table.with_table(model, table)
+        other = position_tables.with_table(model, table)
         result[name] = _relearn_table.attention(other, spread.rows[few], spread.words, reach)
     result["T"] = spread.rows.shape[1]
     return result
@@ -169,19 +165,13 @@ def _of_heads(r):
 
 
 def _draw_pair(figure, r, pair):
-    """Attention by offset of one head, in plain and in spread documents."""
+    """Attention by offset of one head: bars in plain documents, a line of each table in spread."""
     if pair is None:
         draw.nothing(figure.subplots(), "no head has a direction")
         return
     left, right = figure.subplots(1, 2)
     left.set(title="plain documents, old table", xlabel="offset of the key (tokens)")
     right.set_xlabel("offset of the key (tokens; words stand apart)")
-    _draw_head(left, right, r, pair)
-    right.legend(**draw.ABOVE)
-
-
-def _draw_head(left, right, r, pair):
-    """Bars of one head in plain documents, lines with each table in spread ones."""
     left.bar(profiles.offsets(REACH), r["plain"][pair], color=draw.GREY)
     left.set(ylabel=f"{heads.name(*pair)}, attention", ylim=(0, 1))
     offsets = profiles.offsets(r["learned"].shape[-1] // 2)
@@ -189,6 +179,7 @@ def _draw_head(left, right, r, pair):
         right.plot(offsets, r[name][pair], markersize=3, **style)
     right.set(ylim=(0, 1))
     right.set_xticks(offsets[:: apart(r)])
+    right.legend(**draw.ABOVE)
 
 
 register(

@@ -282,11 +282,6 @@ OF_FEATURES = Asks(  # where nothing is predicted: partly at most
 )
 
 
-def _predictions(r):
-    """Losses and perplexities of a model that predicts."""
-    return [PREDICTIONS] if "loss" in r else []
-
-
 def _draw_depth(axes, r):
     """Cosine of features with and without positions, layer by layer."""
     depth = np.arange(r["cosine_by_layer"].shape[1])
@@ -380,7 +375,10 @@ OF_LOSS = "the loss in nats, of which it is made, has one"
 
 register(
     remove_positions,
-    draw=figures(row(_draw_depth, _draw_distribution, height=5.2), _predictions),
+    draw=figures(
+        row(_draw_depth, _draw_distribution, height=5.2),
+        lambda r: [PREDICTIONS] if "loss" in r else [],
+    ),
     look="A cosine near 1 says that the features hardly need positions, but only above the dashed "
     "line: features of different tokens of one model are often alike, so random vectors are not a "
     "fair baseline. Compare the ways: zeros put the input far outside the training distribution, "

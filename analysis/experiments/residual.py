@@ -94,12 +94,8 @@ def walk(model, document, random_tables, carried, look):
     it was. look returns {name: array}, walk {name: [K ...]}. Only one layer's points are held at a
     time.
     """
-    instead = ({}, {"pos_embed": random_tables})
-
-    def look_at_both(stages, x):
-        return look(*stages, x)
-
-    split = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
+    how = {"instead": ({}, {"pos_embed": random_tables}), "carried": carried}
+    split = residual_stream.walk(model, document, lambda stages, x: look(*stages, x), **how)
     return split._replace(value=lambda x: stats.stacked(split.value(x)))
 
 
@@ -141,7 +137,6 @@ def _spectrum(x):
 
 
 def _headline(r):
-    """The figures for people."""
     out = r["read"][-1]
     parts = r["parts"].tolist()
     result = {"formula": r["formula_at"][out], "error": r["error_at"].max()}
@@ -219,7 +214,6 @@ def _draw_travel(axes, r):
 
 
 def _label_layers(axes, r):
-    """Ticks for the layers, and for the output."""
     stream_layers(axes, len(r["read"]))
     axes.set_xlabel("layer that reads the stream")
 

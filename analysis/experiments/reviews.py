@@ -336,10 +336,7 @@ register(
         value="{accuracy:.1%} (positions at zero: {accuracy_zero:.1%})",
         chance="{accuracy_null:.1%} at most",
         rule=Enough(
-            Every(
-                Of("worth", null=0, margin=margin),
-                Of("worth_shuffled", null=0, margin=margin),
-            )
+            Every(Of("worth", null=0, margin=margin), Of("worth_shuffled", null=0, margin=margin))
         ),
         without=Without("gain > LEARNED"),
     ),

@@ -36,10 +36,7 @@ TITLES = {
 }
 LAYOUTS = "line", "band"  # of one shift; horizontal
 MEANS = {"directed": "{x:z.2f} with a direction", "others": "{x:z.2f} without a direction"}
-COUNTS = (
-    "{n} of {all} heads with a direction",
-    "{n} of {all} heads without a direction",
-)
+COUNTS = "{n} of {all} heads with a direction", "{n} of {all} heads without a direction"
 BASES = ("mean of\nrandom bases", "published", "smallest\nrotation", "settled\ncolumns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 1000  # of angles among frequencies, and of maps among heads
@@ -92,22 +89,13 @@ def rotation(
     compare: heads in which bases are compared, those with the clearest direction first (0: all)
     documents: documents whose mean attention is compared with the maps, which are of the first
     """
-    given = head, text, documents, tokens, seed
     way = by_mechanism.of_model(model, WAYS)
-    return way(model, run, given, Drawn(completion, input, gauge, compare))
-
-
-class Drawn(NamedTuple):
-    """The options of a run that tell how maps are drawn."""
-
-    completion: str
-    input: str
-    gauge: int
-    compare: int
+    given = head, text, documents, tokens, seed
+    return way(model, run, given, (completion, input, gauge, compare))
 
 
 def _by_table(model, run, given, drawn):
-    """Maps of queries and keys that read a table of positions."""
+    """Maps of queries and keys that read a table of positions; drawn: what tells how."""
     head, text, documents, tokens, seed = given
     completion, input, gauge, compare = drawn
     if model.missing:
@@ -205,7 +193,8 @@ def _measure_heads(model, X, positions, compared, pairs, conditions):
     each, drawn = [], {}
     for layer, number in compared:
         W_Q, W_K = inputs.query_key(model, layer, number)
-        rotations = _rotations(W_Q, W_K, conditions)
+        rotations = {MEAN: _from_random_bases(W_Q, W_K, conditions)}
+        rotations |= {name: [maths.of_head(W_Q, W_K, name)] for name in COMPLETIONS[1:]}
         measures, maps = _compare_bases(X[layer], rotations, conditions)
         if layer in positions:
             alone, _ = _compare_bases(positions[layer], rotations, conditions)
@@ -218,12 +207,6 @@ def _measure_heads(model, X, positions, compared, pairs, conditions):
     result["compared"] = np.array([heads.name(*pair) for pair in compared])
     in_order = [drawn[pair] for pair in pairs]
     return result | stats.stacked(in_order)
-
-
-def _rotations(W_Q, W_K, conditions):
-    """{completion: Rotations of a head}; mean: those from random bases."""
-    one_each = {name: [maths.of_head(W_Q, W_K, name)] for name in COMPLETIONS[1:]}
-    return {MEAN: _from_random_bases(W_Q, W_K, conditions)} | one_each
 
 
 def _from_random_bases(W_Q, W_K, conditions):
@@ -320,10 +303,7 @@ def _measure_head(x, W_Q, W_K, rotations, maps, conditions):
 
 
 def _offset_shares(maps, T, conditions):
-    """Shares of the energy by key offset, those that chance gives, the offset most above it.
-
-    Of several maps the mean.
-    """
+    """Shares of the energy by key offset, those that chance gives, the offset most above it."""
     share, expected = _energy_by_offset(maps, T).mean(axis=1)
     excess = share - expected
     best = highest(excess, conditions.causal) + profiles.REACH
@@ -343,10 +323,8 @@ def _deal(maps, T, conditions):
 
     All maps get the same deals, as what the weights settle is the same in all.
     """
-    total = 0
-    for of_basis in maps:
-        total += maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed)[:, ::-1]
-    return total / len(maps)
+    by_basis = [maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed) for of_basis in maps]
+    return sum(by_basis)[:, ::-1] / len(maps)
 
 
 def _fit(x, thin, seed):
@@ -390,10 +368,7 @@ def _compare_all_heads(model, X, r, seed):
 
 
 def _summarize(r, compared, pairs, layers, seed):
-    """Measures of the heads drawn; of the heads compared, with a direction and without.
-
-    What needs heads with a direction is left out where there are none.
-    """
+    """Measures of the heads drawn; of the heads compared, with a direction and without."""
     places = tuple(np.transpose([(layers.index(layer), number) for layer, number in compared]))
     directed, attention = r["directed"][places], r["attention_of_heads"][places]
     result = {"compared_directed": directed, "compared_attention": attention}
@@ -415,13 +390,9 @@ def _summarize(r, compared, pairs, layers, seed):
 
 
 def _count_layouts(r, directed, drawn):
-    """Shares of the heads compared whose maps have a line of one shift, or a horizontal band.
-
-    Of all of them and of those with a direction; and what the heads drawn have.
-    """
-    result = {}
-    for name in ("line", "line_null", "line_shift", "band", "band_null", "band_angle"):
-        result[name] = r[f"compared_{name}"][drawn]
+    """Shares of the heads compared whose maps have a line of one shift, or a horizontal band."""
+    names = "line", "line_null", "line_shift", "band", "band_null", "band_angle"
+    result = {name: r[f"compared_{name}"][drawn] for name in names}
     for name in LAYOUTS:
         for null in ("", "_null"):
             values = r[f"compared_is_{name}{null}"].astype(float)
@@ -573,7 +544,6 @@ LABELS = {
 
 
 def _draw_periods(axes, r):
-    """Periods of a few frequencies above a map."""
     above = axes.secondary_xaxis("top")
     frequencies = np.unique(np.linspace(1, _last_frequency(r), 5).astype(int))
     periods = r["T"] / frequencies
@@ -746,28 +716,21 @@ PAIRS = [
     ),
 ]
 
-OF_MAPS = (
-    row(
-        _draw_settled,
-        _draw_right,
-        bars(  # variance of the keys that one rotation of the queries explains
-            Bar("fit", None, null="fit_null"),
-            ticks="heads",
-            title="keys explained by one rotation\nof queries (dashes, null: noise)",
-            ylabel="variance explained",
-            ylim=(0, 1),
-        ),
-        widths=(1, 1, 0.9),
-        height=3.6,
+OF_MAPS = row(
+    _draw_settled,
+    _draw_right,
+    bars(  # variance of the keys that one rotation of the queries explains
+        Bar("fit", None, null="fit_null"),
+        ticks="heads",
+        title="keys explained by one rotation\nof queries (dashes, null: noise)",
+        ylabel="variance explained",
+        ylim=(0, 1),
     ),
+    widths=(1, 1, 0.9),
+    height=3.6,
 )
 OF_PAIRS = each(_rotation_pairs.paint, 3.2, "heads")
 OF_HEADS = each(_draw_one_head, 4.6, "heads")
-
-
-def pictures(r):
-    """Maps, or where a position turns queries and keys the angles of their pairs."""
-    return OF_PAIRS(r) if "pairs" in r else [*OF_MAPS, *OF_HEADS(r)]
 
 
 register(
@@ -842,6 +805,6 @@ register(
         without=Without("n_directed", "0 heads with a direction", "0"),
     ),
     says=When("pairs", PAIRS, OF_TABLE),
-    draw=figures(pictures),
+    draw=figures(lambda r: OF_PAIRS(r) if "pairs" in r else [OF_MAPS, *OF_HEADS(r)]),
     shares_passes=True,
 )

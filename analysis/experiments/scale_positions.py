@@ -88,11 +88,6 @@ def _least(r):
     return result
 
 
-def worth(r):
-    """From which rise on a size matters."""
-    return max(MATTERS * r["change"][0], verdict.NATS)
-
-
 def rises(r):
     """Rises of the loss at half and double the size."""
     return r["change"][[HALF, DOUBLE]]
@@ -169,7 +164,7 @@ register(
                 null="rises_by_chance",
                 interval="rises_ends",
                 most=np.inf,
-                margin=worth,
+                margin=lambda r: max(MATTERS * r["change"][0], verdict.NATS),
             ),
         ),
     ),

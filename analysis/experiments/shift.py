@@ -113,11 +113,6 @@ class Signed(Of):
         return "undecided" if kind == "no" and names["documents"] < FEW else kind
 
 
-def matters(r):
-    """From which change on positions matter."""
-    return MATTERS * abs(r["change_zero"])
-
-
 def worst_ends(r):
     """The interval of the largest change, whatever its sign."""
     low, high = np.sort(abs(r["worst_interval"]))
@@ -169,7 +164,7 @@ register(
                 "worst.abs",
                 null="worst_null",
                 interval="worst_ends",
-                enough=matters,
+                enough=lambda r: MATTERS * abs(r["change_zero"]),
                 **NATS,
             ),
         ),

@@ -45,7 +45,6 @@ def singular_values(
 
 
 def _measure(model, layer, n, rng):
-    """All numbers of the heads of one layer."""
     W_Q, W_K = inputs.queries_keys(model, [layer])[:, 0].astype(np.float64)  # [H D d]
     _, S, _ = factors.svd(W_Q, W_K)
     _, S_null, _ = factors.svd(_random_like(W_Q, rng), _random_like(W_K, rng))

@@ -19,7 +19,7 @@ from minitx.model import Start
 from minitx.trace import Complete
 
 from ..contract import Asks, Below, NotApplicable, options, register
-from ..drawing import Part, When, draw
+from ..drawing import Part, When, beside, draw, row
 from ..measures import heads
 from ..running.stream import UNSAVED
 from ..texts import corpus
@@ -32,10 +32,7 @@ STREAM_AXIS = {
     **dict.fromkeys(("ln1_w", "ln1_b", "ln2_w", "ln2_b"), 0),
 }
 EMBEDDING = "W_E", "W_pos", "W_type", "ln_embed_w", "ln_embed_b"
-MAPPED = dict.fromkeys(EMBEDDING) | {
-    "W_map": 1,
-    "b_map": 0,
-}  # where these have a width of their own
+MAPPED = dict.fromkeys(EMBEDDING) | {"W_map": 1, "b_map": 0}  # where these have their own width
 WRITES = "W_E", "W_pos", "W_type", "W_map"  # what the control moves alone
 ROUNDING = 1e-4  # attention that goes to other keys: with less, a head has not changed
 LABELLED = 12  # heads, at most, that all get their label
@@ -158,10 +155,7 @@ def _attend(model, document):
 
 
 def _without(model, document, dimensions, index, layer):
-    """A layer's pattern [1 H T T] where these dimensions of what it reads are 0.
-
-    The pass begins at that layer and ends with its pattern.
-    """
+    """A layer's pattern [1 H T T] where these dimensions of what it reads are 0."""
     point = _read_by(model)
     without = layer[point].copy(order="K")
     without[..., dimensions] = 0
@@ -200,13 +194,6 @@ def least_changed(r):
     """Which head changes least without the slices of others."""
     by_head = r["others_of_heads"]
     return heads.name(*np.unravel_index(by_head.argmin(), by_head.shape))
-
-
-def _draw(figure, r):
-    """Change of each head without each slice, in every layer; own, other and random slices."""
-    maps, dots = figure.subfigures(1, 2, width_ratios=(1.4, 1))
-    _draw_maps(maps, r)
-    _draw_heads(dots.subplots(), r)
 
 
 def _draw_maps(figure, r):
@@ -279,6 +266,6 @@ register(
         "slice it is {own:.3f}, without {d_head} dimensions drawn at random {own_null:.3f}. ",
         When("kept", "{kept} do not change.", "Each head projects the whole stream."),
     ],
-    draw=Part(_draw, height=5),
+    draw=beside(Part(_draw_maps), row(_draw_heads), widths=(1.4, 1), height=5),
     per_head=("own_of_heads", "others_of_heads"),
 )

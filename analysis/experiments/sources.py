@@ -214,10 +214,7 @@ def _divide(mean, fit, T, causal):
 
 
 def _positions(positions, r, visible, fit, seed):
-    """Waves of position x position: parts of each peak [W W L H], and how Toeplitz it is.
-
-    The null has the query positions in random order.
-    """
+    """Waves of position x position: parts of each peak [W W L H], and how Toeplitz it is."""
     T, causal = len(visible), bool(r["causal"])
     names, band = maths.bands(T)
     whole = maths.rise(r["scores"], r["lag_of_heads"], causal)
@@ -241,7 +238,6 @@ def _positions(positions, r, visible, fit, seed):
 
 
 def _positions_of_table(model, placed):
-    """The TablePositions of every layer."""
     by_layer = enumerate(inputs.layers(model))
     return [
         TablePositions([_both_ways(model, layer, x) for x in placed.halves[:, i]])
@@ -618,9 +614,6 @@ register(
             "informative.",
         ),
     ],
-    draw=figures(
-        Part(_draw_shares, height=5.2),
-        Part(_draw_scores, height=4),
-    ),
+    draw=figures(Part(_draw_shares, height=5.2), Part(_draw_scores, height=4)),
     shares_passes=True,
 )

@@ -76,11 +76,6 @@ class Given(NamedTuple):
         return self.model.encoder is not None
 
     @property
-    def is_of_text(self):
-        """Whether the guess is of the whole text: a class."""
-        return self.model.config.task_head in outputs.CLASSIFIERS
-
-    @property
     def source(self):
         """The argument of `minitx.run` for the source, or a pair's token types, if there are."""
         if self.has_types:
@@ -129,7 +124,8 @@ def _next(sampling):
 
 def _guess(given, is_changed):
     """The best guesses at a place, or classes, as the page shows them; of a change what it does."""
-    row = "[0]" if given.is_of_text else f"[0, {given.place}]"
+    is_of_text = given.model.config.task_head in outputs.CLASSIFIERS
+    row = "[0]" if is_of_text else f"[0, {given.place}]"
     yield f'p = softmax(trace["logits"]{row}.astype(float))'
     yield f"best = p.argsort()[::-1][:{outputs.GUESSES}]"
     yield f"names = {_names(given.model.config)}"
@@ -184,11 +180,6 @@ class Where(NamedTuple):
     stack: str  # model, or model.encoder
     tokens: str  # tokens, or source
     place: Place
-
-    @property
-    def positions(self):
-        """The points at which positions enter."""
-        return self.place.positions
 
 
 def _where(changes, given):

@@ -47,11 +47,6 @@ def command(name, text, folder):
     return [*program, "--text", str(path)]
 
 
-def new_folder():
-    """A folder that is removed with what it holds."""
-    return tempfile.TemporaryDirectory(prefix="minitx-atlas-")
-
-
 class Job:
     """A process that writes an atlas, and the last line that it has said."""
 
@@ -114,7 +109,8 @@ class Atlases:
         """The process of a model's atlas, started once."""
         with self.lock:
             if name not in self.jobs:
-                folder = Path(self.folders.enter_context(new_folder()))
+                temporary = tempfile.TemporaryDirectory(prefix="minitx-atlas-")
+                folder = Path(self.folders.enter_context(temporary))
                 self.jobs[name] = Job(self.command(name, self.text, folder), folder)
             return self.jobs[name]
 

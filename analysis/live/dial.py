@@ -12,7 +12,7 @@ from .positions import order
 from .record import Change, Control
 
 
-def _parse(name, value):
+def _parse(value, name="dial"):
     return validation.whole(name, value, -validation.MOST, validation.MOST)
 
 
@@ -30,14 +30,6 @@ def _check(changes, place):
         raise ValueError(f"dial is {changes.dial}; {what} less than {columns}")
     if abs(changes.dial_down) >= rows:
         raise ValueError(f"dial_down is {changes.dial_down}; {rows} rows take less than {rows}")
-
-
-def _says(changes):
-    return f"keys' positions moved by {changes.dial:+d}"
-
-
-def _says_down(changes):
-    return f"keys' positions moved down by {changes.dial_down:+d}"
 
 
 def dialled(changes, place):
@@ -86,7 +78,7 @@ def _roll(changes, place):
 
 def _python(changes, where):
     yield from order("moved", _roll(changes, where.place), where)
-    point = where.positions[0]
+    point = where.place.positions[0]
     is_rows = changes.positions != "shifted"
     given = f'edits.get("{point}", lambda x: x)(x)' if is_rows else f'edits["{point}"][None]'
     if where.place.is_by_distance:
@@ -101,14 +93,6 @@ def _python(changes, where):
     yield "edits |= dict(keys)  # keys of a run with their positions moved"
 
 
-def _edits_down(changes, place, before):
-    return {} if changes.dial else _edits(changes, place, before)  # the dial moves both
-
-
-def _python_down(changes, where):
-    return () if changes.dial else _python(changes, where)
-
-
 DIAL = Change(
     "dial",
     0,
@@ -121,8 +105,8 @@ DIAL = Change(
         note="Each key gets the position of a token so many positions later.",
         bounds=(-8, 8),
     ),
-    partial(_parse, "dial"),
-    _says,
+    _parse,
+    lambda changes: f"keys' positions moved by {changes.dial:+d}",
     _edits,
     _python,
     _check,
@@ -139,9 +123,10 @@ DOWN = DIAL._replace(
         "its patch by positions then looks so many rows above where it did.",
         bounds=(-8, 8),
     ),
-    parse=partial(_parse, "dial_down"),
-    says=_says_down,
-    edits=_edits_down,
-    python=_python_down,
+    parse=partial(_parse, name="dial_down"),
+    says=lambda changes: f"keys' positions moved down by {changes.dial_down:+d}",
+    # where both are given, the dial moves both
+    edits=lambda changes, *given: {} if changes.dial else _edits(changes, *given),
+    python=lambda changes, where: () if changes.dial else _python(changes, where),
     of_pictures=True,
 )

@@ -48,7 +48,7 @@ class Guard:
     def __init__(self, app, port):
         self.app = app
         self.hosts = {f"{name}:{port}" for name in NAMES}
-        self.headers = HEADERS | {"Content-Security-Policy": policy()}
+        self.headers = HEADERS | {"Content-Security-Policy": explore.rules(explore.POLICY | POLICY)}
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -85,11 +85,6 @@ class Guard:
                 raise Refused(
                     403, f"only pages from {here} may send requests; this is from another site"
                 )
-
-
-def policy():
-    """The Content-Security-Policy: the static page's, and requests to this server."""
-    return "; ".join(f"{what} {where}" for what, where in (explore.POLICY | POLICY).items())
 
 
 def _shown(names):

@@ -11,7 +11,7 @@ from minitx.kernels import softmax_
 from minitx.sampling import Sampling
 
 from ..measures.outputs import GUESSES, likeliest
-from ..pages.writers import BLANKS
+from ..pages.writers import visible
 
 SHOWN = 8  # likeliest tokens of a place
 PLAIN = Sampling(temperature=1.0)
@@ -77,7 +77,7 @@ def _place(model, n, i, by_run, tokens):
     place = {"place": int(n), "best": [_likeliest(model, p[i]) for p in by_run]}
     if model.encoder is not None:
         said = int(tokens.said.outputs[i])
-        place["asks"], place["said"] = _pieces(model, [tokens.ids[i], said])
+        place["asks"], place["said"] = model.tokenizer.pieces([tokens.ids[i], said])
         place["of_said"] = [float(p[i, said]) for p in by_run]
     return place
 
@@ -86,18 +86,15 @@ def _likeliest(model, p):
     """The most probable tokens [V] -> [[id, piece, probability]]; of those that are possible."""
     best = np.argsort(-p, kind="stable")[:SHOWN]
     best = best[p[best] > 0]
-    return [[int(t), piece, float(p[t])] for t, piece in zip(best, _pieces(model, best))]
+    pieces = model.tokenizer.pieces(best)
+    return [[int(t), piece, float(p[t])] for t, piece in zip(best, pieces)]
 
 
 def _in_all(model, by_run):
     """What is among the first guesses of a run, with its probability in all: [[piece, [p ...]]]."""
     ids = np.unique([likeliest(p[None], GUESSES).ids for p in by_run])
-    shown = [piece.translate(BLANKS) or "∅" for piece in _pieces(model, ids)]
+    shown = visible(model.tokenizer.pieces(ids))
     return [[piece, [float(p[t]) for p in by_run]] for t, piece in zip(ids, shown)]
-
-
-def _pieces(model, ids):
-    return model.tokenizer.pieces(ids)
 
 
 def continues(model):

@@ -65,12 +65,7 @@ def _says(changes):
     return f"mask {masks.words(mask.function())} as {mask.meaning}{by_chance}"
 
 
-def _null(changes, seed):
-    return changes.mask and changes.mask._replace(null_seed=seed)
-
-
 def _edits(changes, place, before):
-    """The edits of scores and attention that a mask makes."""
     cfg, rule = place.stack.config, masks.meaning(changes.mask.meaning)
     function, seed = changes.mask.function(), changes.mask.null_seed
     values = masks.build_mask(function, place.T, cfg.n_heads, cfg.causal, seed)
@@ -99,10 +94,6 @@ def _python(changes, where):
         yield f'edits["{where.place.point("pattern")}"] = lambda p: p * m  # and the values'
 
 
-def _as_json(mask):
-    return mask._asdict()
-
-
 def _options():
     """Families with the default, least and most of each parameter; meanings with their formula."""
     families = {}
@@ -127,8 +118,8 @@ MASK = Change(
     _edits,
     _python,
     _check,
-    null=_null,
-    as_json=_as_json,
+    null=lambda changes, seed: changes.mask and changes.mask._replace(null_seed=seed),
+    as_json=Mask._asdict,
     imports=("from minitx.analysis.maths import masks",),
     reads_order=True,
 )

@@ -26,17 +26,17 @@ def _check_number(what, numbers, n):
         raise ValueError(f"{what} {max(numbers)} is out of range; wanted 0 to {n - 1}")
 
 
+def _check_layers(layers, place):
+    _check_number("layer", layers, place.stack.config.n_layers)
+
+
 # heads
 
 
 def _check_heads(changes, place):
     layers, heads = zip(*changes.heads_off)
-    _check_number("layer", layers, place.stack.config.n_layers)
+    _check_layers(layers, place)
     _check_number("head", heads, place.stack.config.n_heads)
-
-
-def _says_heads(changes):
-    return " ".join(f"L{layer}H{head}" for layer, head in changes.heads_off) + " off"
 
 
 def _by_layer(changes):
@@ -65,19 +65,7 @@ def _python_heads(changes, where):
         yield f'edits["{point}", {layer}] = lambda z: z * {on}  # without head {listed}'
 
 
-def _silent_heads(changes, n_heads):
-    return {layer * n_heads + head for layer, head in changes.heads_off}
-
-
 # layers
-
-
-def _check_layers(changes, place):
-    _check_number("layer", changes.layers_off, place.stack.config.n_layers)
-
-
-def _says_layers(changes):
-    return "layer " + ", ".join(map(str, changes.layers_off)) + " off"
 
 
 def _edits_layers(changes, place, before):
@@ -106,21 +94,21 @@ HEADS = Change(
         words=("switch {} off", "switch {} on again"),
     ),
     partial(validation.heads, "heads_off"),
-    _says_heads,
+    lambda changes: " ".join(f"L{layer}H{head}" for layer, head in changes.heads_off) + " off",
     _edits_heads,
     _python_heads,
     _check_heads,
-    silent=_silent_heads,
+    silent=lambda changes, H: {layer * H + head for layer, head in changes.heads_off},
 )
 LAYERS = Change(
     "layers_off",
     (),
     Control("layers", "all of layer {}", GROUP, cell="L{}"),
     partial(validation.layers, "layers_off"),
-    _says_layers,
+    lambda changes: f"layer {', '.join(map(str, changes.layers_off))} off",
     _edits_layers,
     _python_layers,
-    _check_layers,
+    lambda changes, place: _check_layers(changes.layers_off, place),
     silent=_silent_layers,
 )
 
@@ -131,11 +119,7 @@ LAYERS = Change(
 def _check_mlps(changes, place):
     if place.name == "cross":
         raise ValueError("cross-attention has no MLPs; those of its layers are the decoder's")
-    _check_number("layer", changes.mlps_off, place.stack.config.n_layers)
-
-
-def _says_mlps(changes):
-    return "MLP " + ", ".join(map(str, changes.mlps_off)) + " off"
+    _check_layers(changes.mlps_off, place)
 
 
 def _edits_mlps(changes, place, before):
@@ -153,7 +137,7 @@ MLPS = Change(
     (),
     Control("layers", "the MLP of layer {}", GROUP, cell="M{}"),
     partial(validation.layers, "mlps_off"),
-    _says_mlps,
+    lambda changes: f"MLP {', '.join(map(str, changes.mlps_off))} off",
     _edits_mlps,
     _python_mlps,
     _check_mlps,

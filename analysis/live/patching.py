@@ -21,6 +21,7 @@ from ..machine.language import filled
 from ..measures import heads as names
 from ..measures import outputs
 from ..pages.packing import TINY
+from ..pages.pushes import BLANKS
 from ..texts import joined
 
 POINTS = {  # part of the page: what is patched, by head and by place
@@ -41,7 +42,6 @@ NO_HEAD = {  # of a way on which none exceeds an unrelated text by the margin
     "into_first": "Into the first text no head exceeds an unrelated text by 10 points: {name} "
     "carries most, {share} (an unrelated text: {chance}).",
 }
-BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
 
 class Asked(NamedTuple):

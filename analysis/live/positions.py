@@ -24,20 +24,12 @@ class Kind(NamedTuple):
     check: Callable = lambda changes, place: None  # raises ValueError where it cannot be
 
 
-def _no_edits(changes, place):
-    return {}
-
-
-def _no_lines(changes, where):
-    return []
-
-
 def _off(changes, place):
     return position_edits.off(place.stack.config)
 
 
 def _off_lines(changes, where, word):
-    for point in where.positions:
+    for point in where.place.positions:
         yield f'edits["{point}"] = np.zeros_like  # positions {word}'
 
 
@@ -55,7 +47,7 @@ def _shuffled(changes, place):
 def _shuffled_lines(changes, where):
     rng = f"np.random.default_rng({changes.seed})"
     yield from order("order", f"{rng}.permutation({{}})", where)
-    for point in where.positions:
+    for point in where.place.positions:
         taken = "x[:, :, order][..., order]" if "bias" in point else "x[:, order]"
         yield f'edits["{point}"] = lambda x: {taken}  # positions shuffled'
 
@@ -70,10 +62,8 @@ def order(name, how, where):
         yield f"own = np.r_[{_ranges(own)}]"
         part = f"{name}[own]"
     yield f"{name} = np.arange(len({where.tokens}))"
-    if not is_whole:
-        yield f"{part} = {how.format(part)}  # special tokens keep their positions"
-    else:
-        yield f"{part} = {how.format(part)}"
+    remark = "" if is_whole else "  # special tokens keep their positions"
+    yield f"{part} = {how.format(part)}{remark}"
 
 
 def _ranges(own):
@@ -90,7 +80,7 @@ def _shifted(changes, place):
 def _shifted_lines(changes, where):
     yield f"first = {where.stack}.config.offset + {changes.shift}  # the text stands later"
     end = f"first + len({where.tokens})"
-    yield f'edits["{where.positions[0]}"] = {where.stack}.weights.W_pos[first : {end}]'
+    yield f'edits["{where.place.positions[0]}"] = {where.stack}.weights.W_pos[first : {end}]'
 
 
 def _check_shift(changes, place):
@@ -108,7 +98,7 @@ def _check_shift(changes, place):
 
 
 KINDS = {
-    "on": Kind("as they are", "", _no_edits, _no_lines),
+    "on": Kind("as they are", "", lambda changes, place: {}, lambda changes, where: ()),
     "zero": Kind("at zero", "positions at zero", _off, partial(_off_lines, word="at zero")),
     "shuffled": Kind("shuffled", "positions shuffled", _shuffled, _shuffled_lines),
     "shifted": Kind(
@@ -121,47 +111,14 @@ KINDS = {
 # the change itself, and the number of tokens of a shift
 
 
-def _parse(value):
-    return validation.one_of("positions", value, tuple(KINDS))
-
-
-def _says(changes):
-    return KINDS[changes.positions].says.format(changes=changes)
-
-
 def _check(changes, place):
     place.check_positions()
     KINDS[changes.positions].check(changes, place)
 
 
-def _null(changes, seed):
-    return "shuffled"
-
-
 def _edits(changes, place, before):
-    """The edit of where positions enter."""
     by_point = KINDS[changes.positions].edits(changes, place)
     return {place.point(name): edit for name, edit in by_point.items()}
-
-
-def _python(changes, where):
-    return KINDS[changes.positions].python(changes, where)
-
-
-def _parse_shift(value):
-    return validation.whole("shift", value, 0, validation.MOST)
-
-
-def _no_words(changes):
-    return ""  # they are those of the positions
-
-
-def _no_shift(changes, seed):
-    return 0
-
-
-def _nothing(changes, place, before):
-    return {}
 
 
 POSITIONS = Change(
@@ -173,22 +130,22 @@ POSITIONS = Change(
         note="Which position each token gets.",
         options=[(name, kind.label) for name, kind in KINDS.items()],
     ),
-    _parse,
-    _says,
+    lambda value: validation.one_of("positions", value, tuple(KINDS)),
+    lambda changes: KINDS[changes.positions].says.format(changes=changes),
     _edits,
-    _python,
+    lambda changes, where: KINDS[changes.positions].python(changes, where),
     _check,
-    null=_null,
+    null=lambda changes, seed: "shuffled",
     reads_order=True,
 )
 SHIFT = Change(
     "shift",
     0,
     Control("number", "by", bounds=(0, None), usual=8, unit="tokens", of=("positions", "shifted")),
-    _parse_shift,
-    _no_words,
-    _nothing,
-    _no_lines,
-    null=_no_shift,
+    lambda value: validation.whole("shift", value, 0, validation.MOST),
+    says=lambda changes: "",  # the positions say and do it
+    edits=lambda changes, place, before: {},
+    python=lambda changes, where: (),
+    null=lambda changes, seed: 0,
     reads_order=True,
 )

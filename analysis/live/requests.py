@@ -112,14 +112,12 @@ def _text(name, text):
 
 
 def _places(places):
-    """Raise ValueError unless these are numbers of tokens."""
     is_list = isinstance(places, list | tuple) and len(places) <= HIDDEN
     if not is_list or not all(type(place) is int and place >= 0 for place in places):
         raise ValueError(f"hidden is {places!r:.80}; wanted a list of at most {HIDDEN} positions")
 
 
 def _number(name, value, least, most):
-    """Raise ValueError unless it is a number from least to most."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not least <= value <= most:  # False of NaN
         raise ValueError(f"{name} is {value!r:.80}; wanted a number from {least} to {most}")

@@ -243,7 +243,6 @@ class Runs:
         return Tokens(said, joined.of(said).ids, None)
 
     def _edits(self, request):
-        """The edits of a request's changes."""
         tokens = self.tokens(request.as_is)
         model = self.models[request.model]
         given = {}

@@ -1,7 +1,4 @@
-"""`minitx serve`: the live page and what it asks for, on this machine alone.
-
-Order: the application, its answers; listening.
-"""
+"""`minitx serve`: the live page and what it asks for, on this machine alone."""
 
 import json
 import os
@@ -19,7 +16,7 @@ from starlette.routing import Route
 from ..contract import own_texts
 from ..pages import assets, explore, inline
 from ..texts import corpus, joined
-from . import atlases, guard, patching, second_text
+from . import atlases, guard, patching, second_text, validation
 from .guard import Refused, failed
 from .registry import CHANGES
 from .requests import LONGEST, TEMPERATURES
@@ -123,16 +120,17 @@ class Live:
         """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""
         seed, token = values.pop("seed", secrets.randbits(32)), values.pop("token", None)
         request = self.runs.request(values)
-        _whole("seed", seed, 2**53)
+        validation.whole("seed", seed, 0, 2**53 - 1)
         if token is not None:
-            _whole("token", token, self.runs.models[request.model].config.n_vocab)
+            n_vocab = self.runs.models[request.model].config.n_vocab
+            validation.whole("token", token, 0, n_vocab - 1)
         return _json({"text": self.runs.following(request, seed, token)})
 
     def writers(self, values, check):
         """POST /api/writers: who wrote the guesses at `place` of the run `run`."""
         name, place = values.pop("run", "as is"), values.pop("place", 0)
         request = self.runs.request(values)
-        _whole("place", place, LONGEST)
+        validation.whole("place", place, 0, LONGEST - 1)
         return _json(self.runs.writers(request, name, place))
 
     def neurons(self, values, check):
@@ -162,12 +160,6 @@ class Live:
         """POST /api/lengths: tokens of the text and of `other` in its place, and texts that fit."""
         other = values.pop("other", "")
         return _json(second_text.of(self.runs, self.runs.request(values), other))
-
-
-def _whole(name, value, n):
-    """Raise ValueError unless it is a whole number from 0 to n - 1."""
-    if type(value) is not int or not 0 <= value < n:
-        raise ValueError(f"{name} is {value!r:.80}; wanted a whole number from 0 to {n - 1}")
 
 
 def _json(values):

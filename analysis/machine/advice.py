@@ -1,7 +1,6 @@
 """What `minitx doctor` says: what holds NumPy back on a machine, and what to set.
 
 Reads what `doctor` measured and touches nothing else, so that any machine can be described to it.
-Order: tables, what a processor should reach, the warnings, the text.
 """
 
 import re
@@ -113,7 +112,6 @@ REMEDY = "To remove it: unset {names}"
 
 
 def _speed(rates):
-    """Kernels and rates in one line."""
     kernels = filled("{kernels} kernels, ", **rates) if rates["kernels"] else ""
     return kernels + filled("{gflops:.3g} GFLOP/s, {tanh:.2g} ns for a tanh", **rates)
 
@@ -357,7 +355,6 @@ def described(facts, measured):
 
 
 def _size(n):
-    """Bytes of a cache."""
     return f"{n >> 20} MB" if n >> 20 else f"{n >> 10} kB"
 
 

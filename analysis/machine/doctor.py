@@ -2,8 +2,8 @@
 
 Nothing is changed. The facts are those of this process (`describe`). Rates are measured in
 processes of their own (`measure`), one for each way to set the environment, so that BLAS itself
-says which kernels it picks when nothing pins them. Order: tables, facts, rates. Imports nothing of
-this project: it is also the script that those processes run.
+says which kernels it picks when nothing pins them. Imports nothing of this project: it is also the
+script that those processes run.
 """
 
 import ctypes

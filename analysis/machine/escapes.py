@@ -22,6 +22,12 @@ def in_markdown(text):
     return MARKS.sub(r"\\\1", escape(line, quote=False))
 
 
+def table(rows):
+    """A Markdown table of rows of cells; the first row is its head."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def for_people(stream):
     """A Terminal of a stream; None, as Python has it where the stream is closed, stays None."""
     return None if stream is None else Terminal(stream)

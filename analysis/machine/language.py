@@ -3,8 +3,6 @@
 The text itself is the key: `translated("glossary")` is "用語集" in Japanese, and "glossary" where
 there is no translation. The language is the environment's MINITX_LANG, which processes that a run
 starts inherit; the command line sets it (`using`). Arrays, names and numbers stay as they are.
-
-Order: the language, texts, templates with counts, labels, HTML.
 """
 
 import contextlib

@@ -10,7 +10,6 @@ Tokens are the rows of the word embedding, positions as they are; heads are thei
 the path together. T tokens, L layers, H heads, D width, n points.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -89,33 +88,24 @@ def _types(wanted, B):
     return None if wanted.types is None else np.tile(wanted.types, (B, 1))
 
 
-def _in_groups(function):
-    """function(model, wanted, points) of as many rows of the points at a time as HELD allows.
+def _groups(model, wanted, points):
+    """As many rows of the points at a time as HELD allows.
 
     Of each token a layer keeps weights of attention, about 12 vectors and 4 of its MLP's width.
     """
-
-    @functools.wraps(function)
-    def grouped(model, wanted, points):
-        cfg, T = model.config, len(wanted.tokens)
-        of_token = cfg.n_heads * T + 12 * cfg.d_model + 4 * cfg.d_mlp
-        size = max(1, HELD // (cfg.n_layers * T * of_token))
-        B = len(next(iter(points.values())))
-        groups = []
-        for first in range(0, B, size):
-            rows = {key: x[first : first + size] for key, x in points.items()}
-            groups.append(function(model, wanted, rows))
-        return groups
-
-    return grouped
+    cfg, T = model.config, len(wanted.tokens)
+    of_token = cfg.n_heads * T + 12 * cfg.d_model + 4 * cfg.d_mlp
+    size = max(1, HELD // (cfg.n_layers * T * of_token))
+    for first in range(0, len(next(iter(points.values()))), size):
+        yield {key: x[first : first + size] for key, x in points.items()}
 
 
 def values(model, wanted, points):
     """Log-probability of what is wanted with points replaced {key: [B ...]}: [B]."""
-    return np.concatenate(_values(model, wanted, points))
+    groups = _groups(model, wanted, points)
+    return np.concatenate([_values(model, wanted, rows) for rows in groups])
 
 
-@_in_groups
 def _values(model, wanted, points):
     """`values` of some rows."""
 
@@ -130,11 +120,10 @@ def _values(model, wanted, points):
 
 def gradients(model, wanted, points):
     """Gradients of that by the replaced points, of each row: {key: [B ...]}."""
-    groups = _gradients(model, wanted, points)
+    groups = [_gradients(model, wanted, rows) for rows in _groups(model, wanted, points)]
     return {key: np.concatenate([group[key] for group in groups]) for key in points}
 
 
-@_in_groups
 def _gradients(model, wanted, points):
     """`gradients` of some rows."""
     B = len(next(iter(points.values())))
@@ -155,11 +144,7 @@ def of_tokens(model, wanted, baseline):
     index = np.arange(len(wanted.tokens))
     rows = np.repeat(x["embed"][None], len(index), 0)
     rows[index, index] = baseline
-
-    def summed(parts):
-        return parts["embed"].sum(-1)
-
-    return _attributed(model, wanted, x, base, {"embed": rows}, summed)
+    return _attributed(model, wanted, x, base, {"embed": rows}, lambda x: x["embed"].sum(-1))
 
 
 def of_heads(model, wanted):
@@ -197,12 +182,8 @@ def lost_by_mlps(model, wanted):
 
 def _rows(x, base, fractions):
     """The points on the path at these fractions of the way: {key: [n ...]}."""
-    fractions = np.asarray(fractions, np.float64)
-    rows = {}
-    for key, end in x.items():
-        steps = fractions.reshape(-1, *(1,) * end.ndim)
-        rows[key] = base[key] + steps * (end - base[key])
-    return rows
+    ways = {key: np.multiply.outer(fractions, end - base[key]) for key, end in x.items()}
+    return {key: base[key] + way for key, way in ways.items()}
 
 
 def _attributed(model, wanted, x, base, others, summed):

@@ -13,7 +13,6 @@ SHOWN = 30  # edges at most; more cannot be told apart
 HALF_BOX = 0.24  # height of a box, in rows: arrows begin and end at its edge
 ENTRY = {"q": -0.2, "k": 0.0, "v": 0.2}  # where they enter it, in widths
 ABREAST = 12  # boxes of a line at most
-PARTS = "attention", "cross-attention", "MLP"  # of a layer, from below
 
 
 def graph(axes, edges, scores):
@@ -55,12 +54,8 @@ def _height(node):
         return below - 1
     if name == "logits":
         return below + 900
-    part = PARTS.index("attention")
-    if name == "mlp":
-        part = PARTS.index("MLP")
-    elif name.startswith("cross_"):
-        part = PARTS.index("cross-attention")
-    return below + len(PARTS) * node.layer + part
+    part = 2 if name == "mlp" else int(name.startswith("cross_"))
+    return below + 3 * node.layer + part  # attention, cross-attention, MLP
 
 
 def places_of(edges):
@@ -115,8 +110,7 @@ def crossings(ends, places):
 def _lines(rows):
     """Names of boxes, line by line from below; a row of many fills several lines."""
     for height in sorted(rows):
-        names = [name for _, name in sorted(rows[height])]
-        names = list(dict.fromkeys(names))
+        names = [*dict.fromkeys(name for _, name in sorted(rows[height]))]
         for start in range(0, len(names), ABREAST):
             yield names[start : start + ABREAST]
 

@@ -7,7 +7,7 @@ it stands, spaces included; of an encoder-decoder with what the decoder has said
     When he came|When she came| he| she
     3 May 1912=>191|3 May 1915|2|5
 
-Order: pairs, where they come from, what is measured of them. N pairs.
+N pairs.
 """
 
 from functools import partial
@@ -54,7 +54,7 @@ def _written(model, pairs, measure, n):
     lines = [("the pair", pairs)] if "|" in pairs else [*_lines(pairs)]
     if not lines:
         raise ValueError(f"{formats.shown(pairs)} has no pairs; wanted one line for each")
-    answer = _two(measure, "measure") if measure else None
+    answer = _two(measure) if measure else None
     rows = [_pair(line, where, answer) for where, line in lines[: n or None]]
     given = Asked(*(list(column) for column in zip(*rows)))
     if model.encoder is not None:
@@ -110,11 +110,11 @@ def _pair(line, where, answer):
     return *fields, answer
 
 
-def _two(text, name):
+def _two(text):
     """The two tokens of right|wrong."""
     parts = text.split("|")
     if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{name} is {text!r}; wanted 'right|wrong', two tokens")
+        raise ValueError(f"measure is {text!r}; wanted 'right|wrong', two tokens")
     return tuple(parts)
 
 

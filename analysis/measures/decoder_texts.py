@@ -2,9 +2,6 @@
 
 A step reads one token and says the next: the query of a step is that of the token *before* the one
 that is said. L layers, H heads, T steps, S tokens of the source.
-
-Order: one source; many, from a text or a file of pairs; what a decoder reads of them, all of one
-length; labels.
 """
 
 from itertools import islice
@@ -16,6 +13,7 @@ import minitx
 
 from ..texts import corpus
 from ..texts import pairs as of_pairs
+from . import losses
 
 AS_MANY = 100  # sources that are read where their number is not given
 LONGEST = 64  # tokens that a model says of a source, at most
@@ -132,12 +130,9 @@ def traced(model, said, keep, edits=None, **options):
 
 def ordinary(model, tokens):
     """Which of a text's tokens are its own, not put there by the tokenizer: [S] bool."""
-    before, after = corpus.specials(model)
-    is_own = np.ones(len(tokens), bool)
-    if len(before) and np.array_equal(tokens[: len(before)], before):
-        is_own[: len(before)] = False
-    if len(after) and np.array_equal(tokens[len(tokens) - len(after) :], after):
-        is_own[len(tokens) - len(after) :] = False
+    before, after = losses.ends(model, tokens)
+    is_own = np.zeros(len(tokens), bool)
+    is_own[before : len(tokens) - after] = True
     return is_own
 
 

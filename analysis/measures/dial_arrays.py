@@ -3,8 +3,6 @@
 Where a table tells positions, the rows that keys or queries read are moved; where positions enter
 the scores, turned queries and keys or a bias by distance are those of other positions. N documents,
 T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
-
-Order: what is measured, by mechanism; a table; the scores; the loss.
 """
 
 from typing import NamedTuple
@@ -15,14 +13,7 @@ from ..contract import options, verdict
 from ..maths import offset_shifts as maths
 from ..maths import profiles
 from ..texts import corpus
-from . import (
-    by_mechanism,
-    inputs,
-    later_layers,
-    mean_kernel,
-    position_moves,
-    score_moves,
-)
+from . import by_mechanism, inputs, later_layers, mean_kernel, position_moves, score_moves
 from . import position_parts as reading
 
 ORDERED = 4  # documents that are read with places in random orders

@@ -3,8 +3,6 @@
 They are kept in MINITX_CACHE (an environment variable; without it, minitx in XDG_CACHE_HOME or
 ~/.cache), under the sha256 of everything that they depend on: weights, tokens, options, the code
 itself. The files can be deleted at any time. N documents, T tokens, D width.
-
-Order: the versions of a model, one vector per document, all of them, the files.
 """
 
 import functools
@@ -26,7 +24,7 @@ from minitx.parameters import parameters
 from ..machine import files
 from ..machine.files import cache, writable
 from ..running import stream
-from . import inputs
+from . import inputs, position_tables
 
 POOLS = {  # final features [T D] -> one vector [D]
     "mean": lambda x: x.mean(axis=0, dtype=np.float64).astype(x.dtype),
@@ -44,15 +42,8 @@ def versions(model, seed=0):
     table = model.weights.W_pos
     mixed = np.array(table)
     mixed[cfg.offset : cfg.offset + cfg.n_ctx] = rng.permutation(inputs.reachable(model))
-    models = [model]
-    models.append(_with_positions(model, np.zeros_like(table)))
-    models.append(_with_positions(model, mixed))
-    models.append(untrained(model, rng))
-    return dict(zip(VERSIONS, models))
-
-
-def _with_positions(model, table):
-    return replace(model, weights=SimpleNamespace(**vars(model.weights) | {"W_pos": table}))
+    changed = [position_tables.with_table(model, rows) for rows in (np.zeros_like(table), mixed)]
+    return dict(zip(VERSIONS, (model, *changed, untrained(model, rng))))
 
 
 _random: dict[int, tuple] = {}  # seed -> (the model, its random one), as long as both are in use

@@ -2,8 +2,6 @@
 
 Layers and heads count from 0 (L0H0); the paper's head(1,1) is the same one. L layers (of a partial
 checkpoint: those whose query and key weights are there), H heads, T tokens, R offsets.
-
-Order: names, the choice behind --head auto, heads with a direction by strength; profiles.
 """
 
 import re
@@ -206,10 +204,7 @@ def score_profiles_read(model, document, edits=passes.NOTHING, reach=profiles.RE
         both = (points["pattern"][0], scores)
         return [profiles.profile(x, reach) for x in both]
 
-    def value(by_layer):
-        return np.array(by_layer).swapaxes(0, 1)
-
-    return _by_layer(model, document, edits, measure, value, source)
+    return _by_layer(model, document, edits, measure, lambda x: np.array(x).swapaxes(0, 1), source)
 
 
 def scores_before_mask(q, k, scale):

@@ -1,9 +1,6 @@
 """What the attention layers read, and the weights with which they read it.
 
 T tokens, D width, d width of a head.
-
-Order: the position table and its rows by range, the input of a text, the input of positions alone,
-the weights of one head.
 """
 
 import re
@@ -186,14 +183,11 @@ def norm_before(model, layer=0):
 
 def layers(model):
     """Numbers of the layers whose query and key weights are in this checkpoint."""
-    numbers = []
     wanted = ["W_Q", "W_K"]
     if model.config.attn_bias and not model.config.rms_norm:  # T5 has no biases
         own = FAMILIES[model.config.model_type].layer
         wanted += [name for name in ("b_Q", "b_K") if name in own]  # DeBERTa's keys have none
-    for w in model.layers:
-        if not any(getattr(w, name) is None for name in wanted):
-            numbers.append(w.index)
+    numbers = [w.index for w in model.layers if all(getattr(w, x) is not None for x in wanted)]
     if not numbers:
         raise NotApplicable("needs query and key weights, which this checkpoint lacks")
     return numbers

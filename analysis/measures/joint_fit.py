@@ -6,7 +6,6 @@ N documents, L layers, H heads, T tokens (or words) of one document, d width of 
 orders of the keys (their own, then shuffled). Axis "stage": before, as the model has queries and
 keys, and after, moved and scaled. Axis "space": the full space of a head, and the plane of its
 first two principal components.
-Order: options, one layer of one document, the four passes, what they say of each head.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -45,10 +44,7 @@ PER_HEAD = (
 
 
 # the options that the experiments on this space share
-Distance = Annotated[
-    Literal["cosine", "euclidean"],
-    "distance between a query and a key",
-]
+Distance = Annotated[Literal["cosine", "euclidean"], "distance between a query and a key"]
 Scope = Annotated[
     Literal["head", "layer", "model"],
     "what shares one scale c: each head its own, all heads of a layer, or all of the model",
@@ -236,14 +232,16 @@ def stages(layer, moves):
 def _planes(model, documents, settings, moves, run):
     """The plane of each head before and after, from all queries and keys together."""
     drawn = joint.DISTANCES[settings.distance].drawn
+    kept = ("attention", "products")
 
     def use(layer):
         pairs = [[*map(drawn, pair)] for pair in stages(layer, moves)]
         x = np.array([np.concatenate(pair, axis=1) for pair in pairs])  # [2 H 2T d]
         sums = {"sum": x.sum(axis=2), "square": x.swapaxes(2, 3) @ x, "n": x.shape[2]}
-        return sums | _changes(layer, moves)
+        c, a = moves["c"][layer.index], moves["a"][layer.index]
+        changes = joint.changes(layer.q, layer.k, c, a, layer.scale, layer.seen)
+        return sums | dict(zip(kept, changes))  # which should not change
 
-    kept = ("attention", "products")
     sums = _sums(model, documents, use, settings, "documents: planes", run, kept)
     n = sums["n"][:, None, None, None]
     centre = sums["sum"] / n  # [L 2 H d]
@@ -252,13 +250,6 @@ def _planes(model, documents, settings, moves, run):
     result["attention_change"] = sums["attention"].max(axis=0)
     result["products_change"] = sums["products"].max(axis=0)
     return result | _variances(covariance)
-
-
-def _changes(layer, moves):
-    """Changes of attention and products, which should not change, for each head: two of [H]."""
-    c, a = moves["c"][layer.index], moves["a"][layer.index]
-    attention, products = joint.changes(layer.q, layer.k, c, a, layer.scale, layer.seen)
-    return {"attention": attention, "products": products}
 
 
 def _variances(covariance):
@@ -336,13 +327,12 @@ def _nearness(layer, far, shuffles, rng):
     orders = joint.shuffled_keys(layer.seen, shuffles, rng)
     shuffled = orders[:, np.arange(len(layer.seen)), strongest]
     keys = np.concatenate([strongest[None], shuffled])  # [O H T]
-    sums = [[_near_keys(layer, d, keys) for d in row] for row in far]
+
+    def near(d):
+        return joint.nearness(joint.ranks(d, layer.seen)[None], keys, layer.seen)
+
+    sums = [[near(d) for d in row] for row in far]  # [2 O H] each
     return np.moveaxis(np.array(sums), 3, 0)
-
-
-def _near_keys(layer, d, keys):
-    """Sums over queries for each order of the keys [O H T], from distances [H T T]: [2 O H]."""
-    return joint.nearness(joint.ranks(d, layer.seen)[None], keys, layer.seen)
 
 
 def _pictures(layer, settings, moves, planes):

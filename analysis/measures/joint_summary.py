@@ -36,14 +36,7 @@ NUMBERS = declared(f"""
     fact documents: documents read
 """)
 # results [L H] of joint_fit.fit that are averaged over all heads, each with its null
-AVERAGED = (
-    "correlation_before",
-    "correlation",
-    "spearman_before",
-    "spearman",
-    "mrr_before",
-    "mrr",
-)
+AVERAGED = ("correlation_before", "correlation", "spearman_before", "spearman", "mrr_before", "mrr")
 
 
 def numbers(*names):

@@ -4,8 +4,6 @@ Where a table tells positions, a layer's input X [T D] holds them, and queries a
 and X W_K. Where queries and keys are turned by their place (Su et al. 2021) X holds none: there
 they are read after the turn. T tokens, L layers, H heads, d width of a head, R lags. A signal is X,
 or [2 H T d].
-
-Order: which of both, then each, with the same functions.
 """
 
 import numpy as np
@@ -46,7 +44,7 @@ class Inputs:
         self.model, self.bias = model, bias
         self.layers = inputs.layers(model)
 
-    def of_document(self, document, T, reach):
+    def of_document(self, document, reach):
         """A Reading: {layer: signal} and attention profiles [L H R] of a document."""
         reading = inputs.with_profiles(self.model, document, reach=reach)
 
@@ -79,7 +77,7 @@ class Inputs:
         """U_Q, S, U_K of a head: its columns by their singular values."""
         return factors.svd(*inputs.query_key(self.model, layer, head, self.bias))
 
-    def columns(self, x, layer, head, split):
+    def columns(self, x, head, split):
         """Queries and keys of a head by column [T n] twice; split: its `factors`."""
         U_Q, _, U_K = split
         x = factors.with_ones(x) if self.bias else x
@@ -97,7 +95,7 @@ class Turned:
         self.model = model
         self.layers = [*range(model.config.n_layers)]
 
-    def of_document(self, document, T, reach):
+    def of_document(self, document, reach):
         """A Reading: {layer: signal} and attention profiles [L H R] of a document."""
         kept, attention = {"q": [], "k": []}, []
 
@@ -126,6 +124,6 @@ class Turned:
         d = self.model.config.d_head
         return np.eye(d), np.ones(d), np.eye(d)
 
-    def columns(self, x, layer, head, split):
+    def columns(self, x, head, split):
         """Queries and keys of a head by column [T n] twice."""
         return x[0, head], x[1, head]

@@ -32,15 +32,6 @@ def onward(model, x, first, hook=identity):
     return final_norm(model, x, hook=hook)
 
 
-def replacing(points):
-    """The hook that replaces what a pass gives by arrays {(name, layer): array}."""
-
-    def hook(name, x, layer=None):
-        return points.get((name, layer), x)
-
-    return hook
-
-
 class Task(NamedTuple):
     """What a language model is asked to predict in one document."""
 
@@ -69,7 +60,11 @@ def task(model, document, places, start=0):
 def loss(model, given, stream, first, points):
     """Mean loss of a Task, in nats, with these points replaced from layer `first` on.
 
-    stream: [T D] before that layer.
+    stream: [T D] before that layer. points: {(name, layer): array}.
     """
-    x = onward(model, stream[None], first, replacing(points))[0]
+
+    def hook(name, x, layer=None):
+        return points.get((name, layer), x)
+
+    x = onward(model, stream[None], first, hook)[0]
     return losses.surprisal(model, x[given.places], given.truth).mean()

@@ -12,8 +12,6 @@ positions=).
 
 T tokens of a document, W of a window, B rows of a batch, n tokens that count, V vocabulary, D
 width.
-
-Order: windows; the cost of tokens, in chunks of the vocabulary; causal models; masked models.
 """
 
 from dataclasses import replace

@@ -5,8 +5,6 @@ left of the scores depends on positions alone, and the model itself computes it,
 mechanism (Config.mechanisms). The formula of each mechanism stands beside it.
 
 T tokens, L layers, H heads, G heads of keys, d width of a head, R lags.
-
-Order: means over documents, the pass with them, the formulas.
 """
 
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Where a table tells positions, a band of its waves is taken out of what one laye
 queries and keys are turned, the pairs whose period is in the band stand still. N documents, T
 tokens, n ordinary ones, l layers, K bands and last all waves, W ways, H heads, R offsets, r pairs
 of features.
-
-Order: what is measured, by mechanism; a table; turned pairs; what heads keep; the loss.
 """
 
 from functools import partial
@@ -50,7 +48,6 @@ def measure(model, run, asked):
 
 
 def _documents(model, asked):
-    """The documents, several."""
     document_set = corpus.documents(model, asked.text, asked.documents, asked.tokens)
     options.several(document_set)
     return document_set
@@ -96,11 +93,7 @@ def _attention(model, readings, limits, places):
         rows = [[way(x, part) for part in parts] for way in WAYS.values()]
         changed.append([[_layer_attention(model, r, new, places) for new in row] for row in rows])
         energies.append([maths.energy(x, part) for part in parts])
-    return {
-        "still": np.array(still),
-        "attention": np.array(changed),
-        "energy": np.array(energies),
-    }
+    return {"still": np.array(still), "attention": np.array(changed), "energy": np.array(energies)}
 
 
 def _parts(r, limits):
@@ -276,9 +269,7 @@ def _summary(r):
     most = kept["alone"].max(axis=1)
     rows, most_needed = np.arange(len(most)), kept["without"].argmin(axis=1)
     result = {"n_directed": directed.sum(), "n_need": needs.sum()}
-    result["n_lost"], result["n_lost_null"] = (
-        each.any(axis=1).sum() for each in (by_band, by_band_null)
-    )
+    result |= {"n_lost": by_band.any(axis=1).sum(), "n_lost_null": by_band_null.any(axis=1).sum()}
     result["n_enough"] = (most >= KEPT).sum()
     for name, way in ("kept", "without"), ("kept_null", "evenly"):
         result[name] = _mean(kept[way][rows, most_needed], 1.0)

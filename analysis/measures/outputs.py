@@ -32,9 +32,7 @@ class Guesses(NamedTuple):
 class Outputs(NamedTuple):
     """What a stack makes of a text; None for what its task head does not give."""
 
-    stream: (
-        np.ndarray
-    )  # [L+1 T] length of the residual stream, before the first layer and after each
+    stream: np.ndarray  # [L+1 T] length of the stream, before the first layer and after each
     writes: dict[str, np.ndarray]  # of WRITERS: [L T] length of what is added to the stream
     rows: dict[str, np.ndarray]  # of ROWS: [T] length of what a token is looked up as
     guesses: Guesses | None = None  # [T G]

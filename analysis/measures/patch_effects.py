@@ -9,36 +9,44 @@ from minitx.circuits.effects import Effects, Patched
 
 from ..maths import nulls
 
+TOGETHER = 16  # pairs in one pass
 SIDES = "into_corrupt", "into_corrupt_null", "into_clean", "into_clean_null"
 WAYS = {"restored": ("into_corrupt_null", "corrupt", "clean")}  # null, from where, to where
 WAYS |= {"lost": ("into_clean_null", "clean", "corrupt")}
 
 
-def values(name, effects, size):
-    """The measure of each pair and of its patched runs, filled up to `size` pairs with NaN.
+def by_pair(asked, parts, patched, what, run):
+    """The measure of each pair and of its patched runs: {"clean", "corrupt", …: [N …]}.
 
-    So all groups of pairs have one shape.
+    asked: the pairs. patched(part, group): the effects of one of these parts on some pairs.
     """
-    record = {"clean": effects.clean, "corrupt": effects.corrupt}
-    record |= {f"{name}_{side}": getattr(effects, side) for side in SIDES}
-    return {key: _filled(x, size) for key, x in record.items()}
+    N = len(asked.clean)
+    size = min(TOGETHER, N)
 
+    def measure(_, group):
+        record = {}
+        for part in parts:
+            effects = patched(part, group)
+            record |= {"clean": effects.clean, "corrupt": effects.corrupt}
+            record |= {f"{part}_{side}": getattr(effects, side) for side in SIDES}
+        return {name: _filled(x, size) for name, x in record.items()}
 
-def names(parts):
-    """The names of all that `values` gives of these parts."""
-    return ["clean", "corrupt", *(f"{name}_{side}" for name in parts for side in SIDES)]
+    keep = ["clean", "corrupt", *(f"{part}_{side}" for part in parts for side in SIDES)]
+    groups = run.gather(measure, asked.groups(size), what, keep=keep)
+    return {name: np.concatenate([*x])[:N] for name, x in groups.items()}
 
 
 def _filled(x, n):
+    """The same with NaN up to n pairs, so that all groups have one shape."""
     missing = n - len(x)
     return np.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1), constant_values=np.nan)
 
 
-def effects(name, by_pair, seed):
+def effects(name, values, seed):
     """Effects of all pairs together, in both directions, with intervals and one null for each."""
-    sides = [by_pair[f"{name}_{side}"] for side in SIDES]
+    sides = [values[f"{name}_{side}"] for side in SIDES]
     into_corrupt, into_clean = Patched(*sides[:2]), Patched(*sides[2:])
-    whole = Effects(by_pair["clean"], by_pair["corrupt"], into_corrupt, into_clean, seed)
+    whole = Effects(values["clean"], values["corrupt"], into_corrupt, into_clean, seed)
     null, lost_null = (x[..., 0] for x in (whole.null, whole.lost_null))
     return {
         f"restored_by_{name}": whole.effects,
@@ -50,16 +58,16 @@ def effects(name, by_pair, seed):
     }
 
 
-def by_chance(parts, by_pair, way, seed):
+def by_chance(parts, values, way, seed):
     """What the best of all pieces of these parts restores or loses by chance in 99 of 100 cases.
 
     That of unrelated pairs, of which one is drawn for each pair.
     """
     null, *ends = WAYS[way]
-    start, end = (by_pair[name] for name in ends)
+    start, end = (values[name] for name in ends)
     columns = []
     for name in parts:
-        values = by_pair[f"{name}_{null}"]  # [N ... R]
-        N, R = len(values), values.shape[-1]
-        columns.append(np.moveaxis(values.reshape(N, -1, R), -1, 0) - start[:, None])
+        runs = values[f"{name}_{null}"]  # [N ... R]
+        N, R = len(runs), runs.shape[-1]
+        columns.append(np.moveaxis(runs.reshape(N, -1, R), -1, 0) - start[:, None])
     return nulls.largest_of_partners(np.concatenate(columns, axis=-1) / (end - start).sum(), seed)

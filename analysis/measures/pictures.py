@@ -116,9 +116,5 @@ def shown(model, tokens):
     if pixels.shape[-1] != 3:
         pixels = pixels.mean(axis=-1, keepdims=True)
     bright = (pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)
-    return np.broadcast_to(_to_bytes(bright), (*bright.shape[:2], 3))
-
-
-def _to_bytes(x):
-    """Whole numbers from 0 to 255."""
-    return np.clip(np.rint(np.nan_to_num(x)), 0, 255).astype(np.uint8)
+    whole = np.clip(np.rint(np.nan_to_num(bright)), 0, 255).astype(np.uint8)
+    return np.broadcast_to(whole, (*bright.shape[:2], 3))

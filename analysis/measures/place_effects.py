@@ -1,8 +1,7 @@
 """Where the sharpest head of a model looks, and what the loss is without positions.
 
 Both need no table, so that they compare one way to know a position with another; each has an
-interval and what chance gives. N documents, T tokens, L layers, H heads, K changes. Order:
-attention, loss.
+interval and what chance gives. N documents, T tokens, L layers, H heads, K changes.
 """
 
 from functools import partial
@@ -26,7 +25,8 @@ def attention(model, documents, run, what):
     measure = partial(_look, model, T)
     by_document = run.gather(measure, documents, f"attention: {what}", keep=("near", "distance"))
     near = by_document["near"]
-    layer, head, i = _sharpest(near[::2].mean(axis=0))
+    others = near[::2].mean(axis=0) * (profiles.offsets() != 0)  # [L H R]
+    layer, head, i = np.unravel_index(others.argmax(), others.shape)
     offset = profiles.offsets()[i]
     result = {"sharp_head": heads.name(layer, head), "sharp_offset": offset}
     result |= _mean("sharp", near[1::2, layer, head, i])
@@ -49,12 +49,6 @@ def _look(model, T, _, document):
     near = np.abs(profiles.offsets(reach)) <= profiles.REACH
     distance = profile @ abs(profiles.offsets(reach)) / T
     return {"near": profiles.mean_attention(profile, T)[..., near], "distance": distance}
-
-
-def _sharpest(near):
-    """Layer, head and number of the offset, not 0, with most attention in [L H R]."""
-    others = near * (profiles.offsets() != 0)
-    return np.unravel_index(others.argmax(), others.shape)
 
 
 def _mean(name, values):

@@ -6,8 +6,6 @@ position over the *other* documents; it is changed, and all else stays as it was
 the ends keep their positions, since their places always hold the same word.
 
 T tokens, n ordinary ones, D width, L layers, H heads, N documents.
-
-Order: one pass, the positions in it, attention from it.
 """
 
 from collections.abc import Callable
@@ -140,10 +138,6 @@ def pattern(model, layer, q, k):
     """Attention of a layer with these queries and keys [1 H T d]: [H T T]."""
     scores = matmul_heads(q * model.config.attn_scale(layer), k.swapaxes(-1, -2))
     if model.config.causal:
-        scores += no_future(scores.shape[-1], scores.dtype)
+        is_seen = np.tri(scores.shape[-1], dtype=bool)
+        scores += np.where(is_seen, 0.0, -np.inf).astype(scores.dtype)
     return softmax_(scores)[0]
-
-
-def no_future(T, dtype):
-    """What is added to the scores of a causal model: -inf where a key is later: [T T]."""
-    return np.where(np.tri(T, dtype=bool), 0.0, -np.inf).astype(dtype)

@@ -3,8 +3,6 @@
 Tested on held-out documents. The sums of ridge regression add up over documents, so memory does not
 grow with them. L layers, T tokens, D width, Y targets: a token's position, and as the null a random
 position of the document.
-
-Order: the parts of the documents, the targets, fitting, testing.
 """
 
 from itertools import islice
@@ -71,7 +69,7 @@ def fit_ridge(streams, documents, fit, choose, seed, run=UNSAVED):
             sums[f"{part} {name}"] = np.array([stats.sums(layer[inner], y) for layer in x])
         return sums
 
-    sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {_names(streams)}")
+    sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {', '.join(streams)}")
     return {name: _ridge(sums[f"fit {name}"], sums[f"choose {name}"]) for name in streams}
 
 
@@ -79,11 +77,6 @@ def _stream(stream_of, document):
     """The stream that a function gives, or that its Reading does."""
     x = stream_of(document)
     return (yield x) if isinstance(x, passes.Reading) else x
-
-
-def _names(streams):
-    """Words for a pass that reads these streams."""
-    return ", ".join(streams)
 
 
 def _ridge(fit, choose):
@@ -134,12 +127,11 @@ def evaluate(streams, documents, first, weights, seed, run=UNSAVED):
 
     test = Part(documents, first, len(documents))
     keep = [f"{key} {name}" for key in BY_DOCUMENT for name in streams]
-    sums = run.gather(measure, test, f"testing: {_names(streams)}", keep)
+    sums = run.gather(measure, test, f"testing: {', '.join(streams)}", keep)
     return {name: _scores({key: sums[f"{key} {name}"] for key in SUMS}) for name in streams}
 
 
 def _scores(sums):
-    """What `evaluate` gives of one stream."""
     n, squared, absolute = sums["n"], sums["squared"], sums["absolute"]
     r2, r2_shuffled = 1 - squared.sum(axis=0) / sums["variation"].sum()
     guess = sums["guess"] / len(n)

@@ -6,19 +6,16 @@ in an order drawn for each document: as large, but they tell no position.
 
 N documents, T tokens, D width, 2 tables (the rows in order, shuffled), S sizes, L layers, H heads,
 R offsets, n tokens that count.
-
-Order: the two conditions; one document; what follows from the sums over documents; panels.
 """
 
 import numpy as np
-
-from minitx import forward
 
 from ..drawing import draw
 from ..drawing.panels import Line, lines
 from ..drawing.sentences import When
 from ..maths import profiles, stats
-from . import losses, position_edits, position_tables
+from ..running import passes
+from . import heads, losses, position_edits, position_tables
 
 SIZES = 0.0, 0.25, 0.5, 1.0, 2.0, 4.0
 NAMES = "0", "1/4", "1/2", "1", "2", "4"
@@ -106,17 +103,8 @@ def cost(model, document, condition, start):
 
 def head_profiles(model, document, condition):
     """Attention profile of every head on one document [T] under a condition: [L H R]."""
-    condition_hook = losses.tap(model, condition)
-    by_layer = []
-
-    def hook(name, x, layer=None):
-        x = condition_hook(name, x, layer)
-        if name == "pattern":
-            by_layer.append(profiles.profile(x[0]))
-        return x
-
-    forward(model, document, hook=hook)
-    return np.array(by_layer)
+    reading = heads.profiles_read(model, document)
+    return passes.value(reading._replace(hook=losses.tap(model, condition)))
 
 
 def changes(costs, base):
@@ -175,11 +163,6 @@ def losses_by_size(*more, **labels):
     return by_size(LOSSES, SHUFFLED_LOSSES, *more, FREQUENCIES, **labels)
 
 
-def loss_range(r):
-    """The interval of the change of the loss, around the loss: [S 2]."""
-    return r["loss"] + r["change_interval"]
-
-
 def heads_by_size(**labels):
     """Panel: attention to its own offset, of every head with a direction, their mean, the null."""
     labels |= {"ylim": (-0.02, 1.02), "ylabel": "attention to the head's own offset"}
@@ -187,16 +170,13 @@ def heads_by_size(**labels):
     return by_size(HEADS, MEAN, SHUFFLED_MEAN, title=title, **labels)
 
 
-def of_directed_heads(r):
-    """Attention of the heads with a direction to their offset, by size: [S n]."""
-    return r["sharp_of_heads"][:, r["directed"]]
-
-
 SHUFFLED = "null: rows shuffled", "--", draw.GREY
 IN_ORDER = "rows in order (change: 95% over documents)"
-LOSSES = Line("losses", IN_ORDER, color=draw.VERMILION, band=loss_range)
+LOSSES = Line(
+    "losses", IN_ORDER, color=draw.VERMILION, band=lambda r: r["loss"] + r["change_interval"]
+)
 SHUFFLED_LOSSES = Line("losses_null", *SHUFFLED)
 FREQUENCIES = Line("loss_null", "frequencies of the tokens", ":", "black")
-HEADS = Line(of_directed_heads, None, "-", draw.SKY, 0.7)
+HEADS = Line(lambda r: r["sharp_of_heads"][:, r["directed"]], None, "-", draw.SKY, 0.7)  # [S n]
 MEAN = Line("sharp", "mean of the heads (thin lines)")
 SHUFFLED_MEAN = Line("sharp_null", *SHUFFLED)

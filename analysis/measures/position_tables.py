@@ -3,6 +3,8 @@
 P positions, D width.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..contract.registry import NotApplicable
@@ -38,6 +40,12 @@ def stand_in(rows):
         return x
 
     return lambda model: hook
+
+
+def with_table(model, table):
+    """The model with another position table."""
+    weights = type(model.weights)(**vars(model.weights) | {"W_pos": table})
+    return replace(model, weights=weights)
 
 
 def tables(model, seed):

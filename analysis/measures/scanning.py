@@ -67,7 +67,8 @@ def scan(model, text):
     wanted = attributions.asked(model, asked.ids, types)
     trace = minitx.run(model, asked.ids, [*outputs.points(model), "pattern"], **asked.options)
     stream = np.stack([trace["resid_pre", 0], *trace.stack("resid_post")])[:, 0, wanted.place]
-    p = _probabilities(model, trace, stream[-1:], wanted.place)
+    last = trace["ln_final"][0, wanted.place][None] if model.config.pre_norm else stream[-1:]
+    p = outputs.probabilities(model, last)  # [1 V]
     lens, reached = _by_layer(model, stream[:-1], p, wanted.what)
     added = attributions.of_tokens(model, wanted, model.weights.W_E.mean(axis=0))
     looks = _looks(trace.stack("pattern")[:, 0, :, wanted.place], wanted)
@@ -94,13 +95,6 @@ def _check_mask(model, ids):
     if mask not in ids:
         [piece] = model.tokenizer.pieces([mask])
         raise ValueError(f"this masked model fills in {piece}, and the text has none")
-
-
-def _probabilities(model, trace, last, place):
-    """What the model expects at the position that asks: [1 V]."""
-    if model.config.pre_norm:
-        last = trace["ln_final"][0, place][None]
-    return outputs.probabilities(model, last)
 
 
 def _by_layer(model, stream, p, what):

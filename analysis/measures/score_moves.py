@@ -6,8 +6,6 @@ document is averaged: it is exact in every layer.
 
 l layers, S shifts, H heads, G heads of keys, T tokens, d width of a head, R offsets, K shifts of
 the loss.
-
-Order: what a pass gives; scores at other positions; what dial measures of them.
 """
 
 from typing import NamedTuple

@@ -1,13 +1,11 @@
 """The atlas page: every head as one scatter of the queries and keys of hundreds of sentences.
 
 One self-contained HTML file, or two atlases side by side in it. Tables of the points stand in it as
-JSON; what each head has of its own is packed apart, so that the page opens it head by head.
-Order: `write`, what is packed of a space, how the page is put together.
-L layers, H heads, n queries, m keys: points are queries first, then keys.
+JSON; what each head has of its own is packed apart, so that the page opens it head by head. L
+layers, H heads, n queries, m keys: points are queries first, then keys.
 """
 
 import base64
-import re
 import zlib
 from html import escape
 from pathlib import Path
@@ -15,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from ..drawing import draw
-from ..machine import files, language
+from ..machine import files
 from ..machine.language import filled, translated
-from . import assets, explore, tokens
+from . import assets, explore
 from .packing import TINY
+from .writers import visible
 
 STEPS = 4095  # of a coordinate, between the least and the greatest of its head
 DEEP_STEPS = 255  # of the third coordinate, which only turning shows
@@ -64,24 +63,14 @@ def page(atlas):
     parts = {name: assets.text(file) for name, file in ASSETS.items()}
     names = translated(" and ").join(draw.printable(a.name) for a in atlases)
     parts["title"] = escape(filled("Atlas of {names}", names=names))
-    parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
-    parts["style"] = "\n".join([tokens.css(), *map(assets.text, STYLES)])
+    parts["style"] = explore.style(*STYLES)
     parts["data"] = explore.as_script({"runs": runs, "projections": projections})
-    parts["language"] = language.current()
-    parts["licences"] = escape(
-        assets.text("LICENCES.txt") + "\n" + assets.text("three.licence.txt")
-    )
-    programs = tokens.script(), *assets.scripts(*PROGRAM)
-    parts["program"] = "\n".join(f"<script>{text}</script>" for text in programs)
-    parts["translations"] = explore.as_script(explore.translations(parts["program"]))
-    parts["arrays"] = "\n".join(_holder(name, text) for name, text in arrays.items())
-    template = language.in_html(assets.text("atlas.html"))
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
-
-
-def _holder(name, text):
-    """An element that the page's program opens when it needs it."""
-    return f'<script type="text/plain" id="{name}">{text}</script>'
+    licences = map(assets.text, ("LICENCES.txt", "three.licence.txt"))
+    parts["licences"] = escape("\n".join(licences))
+    parts["program"] = explore.scripts(*PROGRAM)
+    holders = (f'<script type="text/plain" id="{name}">{x}</script>' for name, x in arrays.items())
+    parts["arrays"] = "\n".join(holders)  # each is opened when it is needed
+    return explore.composed("atlas.html", **parts)
 
 
 # what is packed of a space
@@ -126,7 +115,6 @@ def _pictures(pictures, number, arrays):
 
 
 def _table(points):
-    """A Points table as lists."""
     numbers = ("sentence", "position", "token", "type", "length", "frequency", "word_class")
     content = {name: _plain(getattr(points, name)) for name in numbers}
     names = {"word_classes": _plain(points.word_classes)}
@@ -144,7 +132,7 @@ def _lie(lie):
 
 def _shown(labels):
     """Labels whose blanks can be seen, and that turn no direction."""
-    return [draw.printable(str(x)).translate(explore.BLANKS) or "∅" for x in labels]
+    return visible(draw.printable(str(x)) for x in labels)
 
 
 def _plain(value):
@@ -168,9 +156,9 @@ def pack_heads(space):
     """
     packed = {}
     for name, xy in space.xy.items():
-        axes = np.moveaxis(heads_of(xy, space), 2, 1)  # [heads axes points]
-        is_third = name == "pca3" and np.array_equal(heads_of(space.xy["pca"], space), xy_of(axes))
-        if is_third:
+        points = heads_of(xy, space)
+        axes = np.moveaxis(points, 2, 1)  # [heads axes points]
+        if name == "pca3" and np.array_equal(heads_of(space.xy["pca"], space), points[..., :2]):
             packed["third"] = steps_of(axes[:, 2:], DEEP_STEPS)
         else:
             packed[name] = steps_of(axes, STEPS)
@@ -184,11 +172,6 @@ def heads_of(x, space):
     """An array of layers and heads as one of heads: [L H ...] -> [L*H ...]."""
     x = np.asarray(x)
     return x.reshape(space.L * space.H, *x.shape[2:])
-
-
-def xy_of(axes):
-    """The first two axes: [heads axes points] -> [heads points 2]."""
-    return np.moveaxis(axes[:, :2], 1, 2)
 
 
 def steps_of(x, steps):

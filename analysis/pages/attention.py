@@ -7,6 +7,7 @@ said, or its cross-attention. T queries, S keys, L layers, H heads, D width, d w
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,38 +61,35 @@ def of_text(model, tokens, lens=True, **options):
 
     lens: whether there are guesses by layer.
     """
-    stream, text = _stream(model), joined.of(tokens)
-    tokens, options = text.ids, text.options | options
-    trace = minitx.run(model, tokens, _points(HEADS, stream, outputs.points(model)), **options)
-    own = outputs.following(tokens) if model.config.causal else tokens
-    X = _stacked(trace, stream)
-    look = _look(model, model.layers, (tokens, tokens), _heads(trace), (X, X))
-    look = look._replace(seconds=(text.second, text.second), words=text.words)
-    return look._replace(outputs=outputs.of_trace(model, trace, own, lens=lens))
+    text = joined.of(tokens)
+    run = partial(minitx.run, model, text.ids, **text.options | options)
+    own = outputs.following(text.ids) if model.config.causal else text.ids
+    look = _of_stack(model, run, text.ids, own, lens=lens)
+    return look._replace(seconds=(text.second, text.second), words=text.words)
 
 
 def of_encoder(model, said, **options):
     """The Look of an encoder at the source."""
-    encoder, prefix = model.encoder, "enc_"
-    stream = prefix + _stream(encoder)
-    names = [prefix + name for name in HEADS]
-    points = _points(names, stream, outputs.points(encoder, prefix))
-    trace = decoder_texts.traced(model, said, points, **options)
-    X = _stacked(trace, stream)
-    ids = said.source, said.source
-    look = _look(encoder, encoder.layers, ids, _heads(trace, prefix), (X, X))
-    look = look._replace(seconds=(_second(said), _second(said)))
-    return look._replace(outputs=outputs.of_trace(encoder, trace, said.source, prefix))
+    run = partial(decoder_texts.traced, model, said, **options)
+    look = _of_stack(model.encoder, run, said.source, said.source, "enc_")
+    return look._replace(seconds=(_second(said), _second(said)))
 
 
 def of_decoder(model, said, lens=True, **options):
     """The Look of a decoder at what it has said."""
-    stream = _stream(model)
-    points = _points(HEADS, stream, outputs.points(model))
-    trace = decoder_texts.traced(model, said, points, **options)
+    run = partial(decoder_texts.traced, model, said, **options)
+    return _of_stack(model, run, said.inputs, said.outputs, lens=lens)
+
+
+def _of_stack(stack, run, ids, own, prefix="", lens=True):
+    """The Look of a stack at its own tokens; run(points) gives the trace that has them."""
+    stream = prefix + _stream(stack)
+    names = [prefix + name for name in HEADS]
+    points = dict.fromkeys([*names, stream, *outputs.points(stack, prefix)])  # each once
+    trace = run([*points])
     X = _stacked(trace, stream)
-    look = _look(model, model.layers, (said.inputs, said.inputs), _heads(trace), (X, X))
-    return look._replace(outputs=outputs.of_trace(model, trace, said.outputs, lens=lens))
+    look = _look(stack, stack.layers, (ids, ids), _heads(trace, prefix), (X, X))
+    return look._replace(outputs=outputs.of_trace(stack, trace, own, prefix, lens))
 
 
 def of_cross(model, said, **options):
@@ -125,18 +123,12 @@ def _stream(model):
     return "ln1" if model.config.pre_norm else "resid_pre"
 
 
-def _points(names, stream, more):
-    """Points to keep, each once."""
-    return [*dict.fromkeys([*names, stream, *more])]
-
-
 def _stacked(trace, name):
     """A point of all layers, in float64."""
     return np.asarray(trace.stack(name)[:, 0], np.float64)
 
 
 def _heads(trace, prefix=""):
-    """q, k, v, total and pattern of all heads."""
     q, k, v, scores, pattern = (_stacked(trace, prefix + name) for name in HEADS)
     k, v = (head_weights.for_each_head(x, q.shape[1], axis=1) for x in (k, v))
     total = scipy.special.logsumexp(scores, axis=-1)

@@ -1,13 +1,13 @@
 """Published claims about heads of GPT-2 small: induction, and who is the indirect object.
 
 They are of one checkpoint, which was not at hand when these rows were written: nothing here was
-measured on it. Heads are judged on random words that occur twice (`heads`), and on prompts that
-ask which of two people is given something (`paths`). The prompts have the form of Wang et al. 2022,
-but other sentences, and are fewer; no token stands before the text. Direct effects, and effects on
-the queries of the name movers, are as published: what a head writes in a text with three other
-names is put into the run of the prompt, heads between keep still, MLPs are computed again. The
-published heads are those that stood out in a figure; here it is asked whether they are among as
-many heads with the largest effects. Order: the values, the list.
+measured on it. Heads are judged on random words that occur twice (`heads`), and on prompts that ask
+which of two people is given something (`paths`). The prompts have the form of Wang et al. 2022, but
+other sentences, and are fewer; no token stands before the text. Direct effects, and effects on the
+queries of the name movers, are as published: what a head writes in a text with three other names is
+put into the run of the prompt, heads between keep still, MLPs are computed again. The published
+heads are those that stood out in a figure; here it is asked whether they are among as many heads
+with the largest effects.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 A row names an experiment, the options and the text under which it was published, and what in the
 result to look at. A number was published for one checkpoint and is compared with that one only; a
-claim ("above its null") can be put to any model. Order: a row, its rules, its values, the list.
+claim ("above its null") can be put to any model.
 """
 
 from collections.abc import Callable
@@ -73,24 +73,15 @@ def in_some_convention(*tolerance):
     return rule | {"rule": words, "readings": (*CONVENTIONS.values(),)}
 
 
-def between(least, most):
-    """The rule that one of the values, or more, lies in a range."""
+def between(least, most, of_each=False):
+    """The rule that one of the values or more, or each of them, lies in a range."""
+    enough = np.all if of_each else np.any
 
     def holds(ours, _):
         ours = np.asarray(ours)
-        return bool(np.any((ours >= least) & (ours <= most)))
+        return bool(enough((ours >= least) & (ours <= most)))
 
-    return {"holds": holds, "rule": f"{least:g} to {most:g}"}
-
-
-def each_between(least, most):
-    """The rule that all values lie in a range."""
-
-    def holds(ours, _):
-        ours = np.asarray(ours)
-        return bool(np.all((ours >= least) & (ours <= most)))
-
-    return {"holds": holds, "rule": f"{least:g} to {most:g} each"}
+    return {"holds": holds, "rule": f"{least:g} to {most:g}{' each' * of_each}"}
 
 
 def above(least):
@@ -259,9 +250,9 @@ def contrast(*names):
     return largest
 
 
-def fewest(name, reduce=min):
-    """The least (or largest) of a headline number's values by layer."""
-    return lambda r: reduce(r[name].tolist())
+def fewest(name):
+    """The least of a headline number's values by layer."""
+    return lambda r: min(r[name].tolist())
 
 
 def high_by_chance(r):
@@ -434,27 +425,19 @@ CLAIMS = [
         R,
         **near(0),
     ),
-    Claim(
-        "figure 2",
-        "attention of head(1,1) to the tokens around it, and to the offset with most (null: the "
-        "first in uniform attention)",
-        "profiles",
-        around(0, 0),
-        "leans gently to those around",
-        R,
-        null=around_by_chance,
-        **GENTLE,
-    ),
-    Claim(
-        "figure 2",
-        "attention of head(7,5) to the tokens around it, and to the offset with most (null: the "
-        "first in uniform attention)",
-        "profiles",
-        around(6, 4),
-        "leans gently to those around",
-        R,
-        null=around_by_chance,
-        **GENTLE,
+    *(
+        Claim(
+            "figure 2",
+            f"attention of head({layer + 1},{head + 1}) to the tokens around it, and to the offset "
+            "with most (null: the first in uniform attention)",
+            "profiles",
+            around(layer, head),
+            "leans gently to those around",
+            R,
+            null=around_by_chance,
+            **GENTLE,
+        )
+        for layer, head in ((0, 0), (6, 4))
     ),
     Claim(
         "figure 3",
@@ -492,56 +475,39 @@ CLAIMS = [
         R,
         **between(45 / 512, 55 / 512),
     ),
-    Claim(
-        "figure 8",
-        "fastest wave above chance, cycles per token",
-        "positions",
-        fastest,
-        "away from 0",
-        R,
-        **between(1 / 16, 1 / 2),
+    *(
+        Claim(
+            "figure 8",
+            "fastest wave above chance, cycles per token",
+            "positions",
+            fastest,
+            published,
+            of,
+            **rule,
+        )
+        for of, published, rule in (
+            (R, "away from 0", between(1 / 16, 1 / 2)),
+            (B, "away from 0", between(1 / 16, 1 / 2)),
+            (G, "low frequencies only", between(0, 1 / 16)),
+        )
     ),
-    Claim(
-        "figure 8",
-        "fastest wave above chance, cycles per token",
-        "positions",
-        fastest,
-        "away from 0",
-        B,
-        **between(1 / 16, 1 / 2),
-    ),
-    Claim(
-        "figure 8",
-        "fastest wave above chance, cycles per token",
-        "positions",
-        fastest,
-        "low frequencies only",
-        G,
-        **between(0, 1 / 16),
-    ),
-    Claim(  # both have 512 positions
-        "figure 8",
-        "highest peak of the position embeddings, raw amplitude (null: that of BERT)",
-        "models",
-        peak_of("roberta-base"),
-        "RoBERTa's are higher",
-        R,
-        null=peak_of("bert-base-uncased"),
-        holds=lambda ours, null: bool(ours > null),
-        rule="above that of bert-base-uncased",
-        options={"others": B},
-    ),
-    Claim(
-        "EMNLP appendix B",
-        "highest peak of the position embeddings, raw amplitude (null: that of BERT)",
-        "models",
-        peak_of("xlm-roberta-base"),
-        "xlm-roberta-base's are higher too",
-        X,
-        null=peak_of("bert-base-uncased"),
-        holds=lambda ours, null: bool(ours > null),
-        rule="above that of bert-base-uncased",
-        options={"others": B},
+    *(
+        Claim(  # all have 512 positions
+            source,
+            "highest peak of the position embeddings, raw amplitude (null: that of BERT)",
+            "models",
+            peak_of(of),
+            published,
+            of,
+            null=peak_of(B),
+            holds=lambda ours, null: bool(ours > null),
+            rule=f"above that of {B}",
+            options={"others": B},
+        )
+        for source, of, published in (
+            ("figure 8", R, "RoBERTa's are higher"),
+            ("EMNLP appendix B", X, "xlm-roberta-base's are higher too"),
+        )
     ),
     Claim(
         "EMNLP figure 2",
@@ -621,7 +587,7 @@ CLAIMS = [
         R,
         WIKITEXT,
         options=FITTED,
-        **each_between(5, 20),
+        **between(5, 20, of_each=True),
     ),
     Claim(
         "EMNLP figure 11",
@@ -689,27 +655,19 @@ CLAIMS = [
         R,
         **near(0),
     ),
-    Claim(
-        "AttentionViz",
-        "Spearman's correlation of products and cosine distances, before and after",
-        "joint-grid",
-        numbers("spearman_before_mean", "spearman_mean"),
-        -0.938,
-        B,
-        WIKI_AUTO,
-        options=JOINT,
-        **before_or_after(0.02),
-    ),
-    Claim(
-        "AttentionViz",
-        "Spearman's correlation of products and cosine distances, before and after",
-        "joint-grid",
-        numbers("spearman_before_mean", "spearman_mean"),
-        -0.792,
-        G,
-        WIKI_AUTO,
-        options=JOINT,
-        **before_or_after(0.02),
+    *(
+        Claim(
+            "AttentionViz",
+            "Spearman's correlation of products and cosine distances, before and after",
+            "joint-grid",
+            numbers("spearman_before_mean", "spearman_mean"),
+            published,
+            of,
+            WIKI_AUTO,
+            options=JOINT,
+            **before_or_after(0.02),
+        )
+        for of, published in ((B, -0.938), (G, -0.792))
     ),
     Claim(
         "AttentionViz",
@@ -721,23 +679,17 @@ CLAIMS = [
         null=number("spearman_mean_null"),
         **below_null(),
     ),
-    Claim(
-        "figure 9",
-        "share of variance in 4 components",
-        "positions",
-        number("explained_4"),
-        0.5051,
-        R,
-        **near(0.0001),
-    ),
-    Claim(
-        "figure 9",
-        "share of variance in 12 components",
-        "positions",
-        number("explained_12"),
-        0.9223,
-        R,
-        **near(0.0001),
+    *(
+        Claim(
+            "figure 9",
+            f"share of variance in {n} components",
+            "positions",
+            number(f"explained_{n}"),
+            published,
+            R,
+            **near(0.0001),
+        )
+        for n, published in ((4, 0.5051), (12, 0.9223))
     ),
     Claim(
         "figure 4, appendix B",
@@ -758,41 +710,29 @@ CLAIMS = [
         null=contrast("contrast_x_null"),
         **not_above_null(np.inf),
     ),
-    Claim(
-        "figure 5",
-        "contrast of the position peak in queries (null: in their input, in random directions)",
-        "extraction",
-        contrast("contrast_q"),
-        "present",
-        null=contrast("contrast_x", "contrast_q_null"),
-        **RATIO,
+    *(
+        Claim(
+            "figure 5",
+            f"contrast of the position peak in {of} (null: in their input, in random directions)",
+            "extraction",
+            contrast(f"contrast_{x}"),
+            "present",
+            null=contrast("contrast_x", f"contrast_{x}_null"),
+            **RATIO,
+        )
+        for of, x in (("queries", "q"), ("keys", "k"))
     ),
-    Claim(
-        "figure 5",
-        "contrast of the position peak in keys (null: in their input, in random directions)",
-        "extraction",
-        contrast("contrast_k"),
-        "present",
-        null=contrast("contrast_x", "contrast_k_null"),
-        **RATIO,
-    ),
-    Claim(
-        "figure 5",
-        "contrast in queries of the last layer (null: of the first)",
-        "extraction",
-        contrast("last_q"),
-        "fades with depth",
-        null=contrast("last_q_null"),
-        **below_null(np.inf),
-    ),
-    Claim(
-        "figure 5",
-        "contrast in keys of the last layer (null: of the first)",
-        "extraction",
-        contrast("last_k"),
-        "fades with depth",
-        null=contrast("last_k_null"),
-        **below_null(np.inf),
+    *(
+        Claim(
+            "figure 5",
+            f"contrast in {of} of the last layer (null: of the first)",
+            "extraction",
+            contrast(f"last_{x}"),
+            "fades with depth",
+            null=contrast(f"last_{x}_null"),
+            **below_null(np.inf),
+        )
+        for of, x in (("queries", "q"), ("keys", "k"))
     ),
     Claim(
         "figure 6",
@@ -909,27 +849,19 @@ CLAIMS = [
         null=adding("adding_far_null"),
         **not_above_null(),
     ),
-    Claim(
-        "removal",
-        "cosine with and without positions, mean over all tokens",
-        "remove-positions",
-        number("cosine"),
-        0.7702,
-        B,
-        IMDB,
-        options=EACH_B,
-        **near(0.02),
-    ),
-    Claim(
-        "removal",
-        "cosine with and without positions, mean over all tokens",
-        "remove-positions",
-        number("cosine"),
-        0.9291,
-        G,
-        IMDB,
-        options=EACH_G,
-        **near(0.02),
+    *(
+        Claim(
+            "removal",
+            "cosine with and without positions, mean over all tokens",
+            "remove-positions",
+            number("cosine"),
+            published,
+            of,
+            IMDB,
+            options=options,
+            **near(0.02),
+        )
+        for of, published, options in ((B, 0.7702, EACH_B), (G, 0.9291, EACH_G))
     ),
     Claim(
         "removal",
@@ -942,37 +874,22 @@ CLAIMS = [
         options=EACH_G,
         **in_some_convention(5, 50000),
     ),
-    Claim(
-        "mask",
-        "perplexity with positions, without, with a linear mask as in 2023, questions",
-        "mask-positions",
-        perplexities(KEPT, ZERO, MASKED),
-        SLIDES,
-        G,
-        TRUTHFULQA,
-        options=QUESTIONS,
-        **in_some_convention(5, 50000, 1000),
-    ),
-    Claim(
-        "mask",
-        "perplexity with positions, without, with a linear mask as in 2023, with answers",
-        "mask-positions",
-        perplexities(KEPT, ZERO, MASKED),
-        SLIDES,
-        G,
-        TRUTHFULQA,
-        options=ANSWERED,
-        **in_some_convention(5, 50000, 1000),
-    ),
-    Claim(
-        "mask",
-        "perplexity with positions, without, with a linear mask as in 2023",
-        "mask-positions",
-        perplexities(KEPT, ZERO, MASKED),
-        SLIDES,
-        G,
-        IMDB,
-        options=LINEAR,
-        **in_some_convention(5, 50000, 1000),
+    *(
+        Claim(
+            "mask",
+            f"perplexity with positions, without, with a linear mask as in 2023{read_of}",
+            "mask-positions",
+            perplexities(KEPT, ZERO, MASKED),
+            SLIDES,
+            G,
+            text,
+            options=options,
+            **in_some_convention(5, 50000, 1000),
+        )
+        for text, read_of, options in (
+            (TRUTHFULQA, ", questions", QUESTIONS),
+            (TRUTHFULQA, ", with answers", ANSWERED),
+            (IMDB, "", LINEAR),
+        )
     ),
 ]

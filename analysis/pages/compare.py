@@ -1,7 +1,6 @@
 """One experiment on two models of the same shape, head by head: before and after training, say.
 
-Compared are the arrays [L H] that an experiment names in per_head. L layers, H heads. Order: what
-is compared, how, the table, the page, the figure, the whole run.
+Compared are the arrays [L H] that an experiment names in per_head. L layers, H heads.
 """
 
 from html import escape
@@ -12,7 +11,7 @@ import numpy as np
 from ..contract import registry, results
 from ..contract.sides import model_of
 from ..drawing import draw
-from ..machine.escapes import in_markdown
+from ..machine import escapes
 from ..machine.files import as_json, writable, write
 from ..machine.language import filled, translated
 from ..measures import heads
@@ -116,7 +115,6 @@ def per_head(experiment, result, shape):
 
 
 def _is_per_head(x, shape):
-    """Whether x is an array of numbers of this shape [L H]."""
     x = np.asarray(x)
     return x.shape == tuple(shape) and x.dtype.kind in "iuf"
 
@@ -165,11 +163,8 @@ def differences(experiment, sides, only=""):
         raise ValueError(
             f"--of {', '.join(unknown)}: {experiment.name} has, per head, {', '.join(common)}"
         )
-    measures = {}
-    for name in names:
-        a, b = sides[0][name], sides[1][name]
-        measures[name] = a, b, compared(a, b)
-    return measures
+    pairs = {name: [side[name] for side in sides] for name in names}
+    return {name: (*pair, compared(*pair)) for name, pair in pairs.items()}
 
 
 def same_shape(models, names):
@@ -200,9 +195,9 @@ TITLES = (
 
 def markdown(measures, experiment, names):
     """The differences as two tables: a row for each measure, then a row for each head."""
-    a, b = map(in_markdown, names)
+    a, b = map(escapes.in_markdown, names)
     heading = f"# {experiment.name}: {translated(experiment.question)}\n\nA: {a}\nB: {b}"
-    tables = [_table(_measure_rows(measures)), _table(_head_rows(measures))]
+    tables = [escapes.table(_measure_rows(measures)), escapes.table(_head_rows(measures))]
     return "\n\n".join([heading, *_warning(measures), *tables]) + "\n"
 
 
@@ -221,13 +216,15 @@ CHANGED = (
 
 def _warning(measures):
     """A line on the measures in which heads with the same name are no more alike than any two."""
-    unlike = []
-    for name, (_, _, record) in measures.items():
-        if record["alike"] <= record["alike_null"]:
-            unlike.append(f"`{name}`")
+    unlike = [f"`{name}`" for name, measure in measures.items() if _is_unlike(measure)]
     if not unlike:
         return []
     return [filled(UNLIKE, names=", ".join(unlike))]
+
+
+def _is_unlike(measure):
+    *_, record = measure
+    return record["alike"] <= record["alike_null"]
 
 
 def name_of(measure):
@@ -259,12 +256,6 @@ def _head_rows(measures):
     return rows
 
 
-def _table(rows):
-    """A Markdown table; the first row is its head."""
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def page(measures, experiment, names):
     """One HTML document: for each measure, at its address #NAME, words and maps; then all heads."""
     title = f"{translated(experiment.question)}  (A: {names[0]}, B: {names[1]})"
@@ -272,7 +263,7 @@ def page(measures, experiment, names):
     body = f"<h1>{escape(title)}</h1><p>{links}, <a href='#heads'>{translated('heads')}</a></p>"
     for name, measure in measures.items():
         said = filled(CHANGED, **measure[2])
-        if measure[2]["alike"] <= measure[2]["alike_null"]:
+        if _is_unlike(measure):
             said = f"{said} {filled(UNLIKE, names=name_of(name))}"
         with draw.style():
             picture = draw.svg(plot({name: measure}))
@@ -338,7 +329,8 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     table = markdown(measures, experiment, names)
     record = _as_json(experiment, outcomes, measures)
     title = f"{translated(experiment.question)}  (A: {names[0]}, B: {names[1]})"
-    picture = _picture(measures, title, format)
+    with draw.style():
+        picture = draw.exported(plot(measures), title, format)
     for other in {*results.FORMATS} - {format}:
         (out / f"compare.{other}").unlink(missing_ok=True)
     write(out / "compare.md", table)
@@ -346,15 +338,6 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     write(out / "compare.json", record)
     write(out / f"compare.{format}", picture)
     return table
-
-
-def _picture(measures, title, format):
-    """The figure with its title, in a format."""
-    with draw.style():
-        figure = plot(measures)
-        if format == "png":
-            return draw.png(figure, title)
-        return draw.titled(draw.svg(figure), title)
 
 
 def _as_json(experiment, outcomes, measures):
@@ -369,8 +352,6 @@ def _as_json(experiment, outcomes, measures):
 
 def _lists(a, b, record):
     """One measure as JSON has it: the record of `compared` with the values of all heads."""
-    numbers = {}
-    for name, value in record.items():
-        numbers[name] = value if isinstance(value, str) else float(value)
+    numbers = {key: x if isinstance(x, str) else float(x) for key, x in record.items()}
     values = {"a": a.tolist(), "b": b.tolist(), "difference": (b - a).tolist()}
     return numbers | values

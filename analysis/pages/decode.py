@@ -77,7 +77,6 @@ def record(decoded, text):
 
 
 def _step(decoded, i):
-    """The record of one step."""
     best = [_token(*token) for token in zip(decoded.best[i], decoded.best_pieces[i])]
     for token, y, p in zip(best, decoded.logits[i], decoded.probabilities[i]):
         token |= {"logit": float(y), "probability": float(p)}
@@ -89,7 +88,6 @@ def _step(decoded, i):
 
 
 def _token(token, piece):
-    """The record of a token."""
     return {"id": int(token), "piece": str(piece)}
 
 
@@ -104,11 +102,8 @@ def write(decoded, title, path):
     """The figure as a file, SVG or PNG by its ending; raises ValueError for another one."""
     path = check_file(path)
     with draw.style():
-        picture = plot(decoded)
-        if path.suffix == ".png":
-            files.write(path, draw.png(picture, title))
-        else:
-            files.write(path, draw.titled(draw.svg(picture), title))
+        picture = draw.exported(plot(decoded), title, path.suffix[1:])
+    files.write(path, picture)
 
 
 def check_file(name):

@@ -1,11 +1,10 @@
 """One page to explore every head of a model on one text: a single, self-contained HTML file.
 
 The data, the style, the program (page/explore.*) and a charting library (page/SOURCES.md) all stand
-in it. A page has one run, or two side by side: two texts, two models, or as is and changed.
-Order: `write`, what can be shown, what is computed, how the page is put together.
-L layers, H heads, T queries and S keys (tokens, or words), d width of a head, D model
-width, C columns, R offsets. Of an encoder-decoder the page has three parts. Queries and keys come
-in two states, as they are in the model and normalised (joint.py): an axis "state" of length 2.
+in it. A page has one run, or two side by side: two texts, two models, or as is and changed. L
+layers, H heads, T queries and S keys (tokens, or words), d width of a head, D model width, C
+columns, R offsets. Of an encoder-decoder the page has three parts. Queries and keys come in two
+states, as they are in the model and normalised (joint.py): an axis "state" of length 2.
 """
 
 import bisect
@@ -32,6 +31,7 @@ from ..texts import joined
 from ..texts import words as of_words
 from . import assets, attention, of_pictures, pushes, tokens, writers
 from .packing import TINY, pack
+from .writers import visible
 
 MOST = 512  # tokens: more can be shown by scrolling, but not looked through
 MOST_WEIGHTS = 8_000_000  # of all heads: 22 MB of page, 235 tokens on 12 x 12 heads
@@ -39,7 +39,6 @@ MOST_WEIGHTS = 8_000_000  # of all heads: 22 MB of page, 235 tokens on 12 x 12 h
 COLUMNS = 4
 # the distance that is drawn, and what it is correlated with: joint_cosine knows these
 DISTANCE, PRODUCTS = joint_fit.How().distance, joint_fit.How().products
-BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 SHORT = 300  # letters of a text that a page's program says
 PLACES = re.compile(r"\{\d\}|#")
 KEY = re.compile(r"\b(\w+):")  # of an object: it may be shown
@@ -177,7 +176,8 @@ def _readable(model, text):
 
 def _check_length(model, n, what):
     """Raise ValueError for more tokens than the page shows or the model reads."""
-    most, reader = min((most_tokens(model.config), "the page shows"), _read_by(model))
+    cfg = model.config
+    most, reader = min((most_tokens(cfg), "the page shows"), (cfg.n_ctx, "this model reads"))
     if n > most:
         raise TooLong(f"the {what} has {n} tokens, special ones included; {reader} at most {most}")
 
@@ -202,11 +202,6 @@ def cut(model, text):
 
     n = bisect.bisect_right(range(len(text)), most, key=n_tokens) - 1
     return text[: n + 1].rpartition(" ")[0] or text[:n]
-
-
-def _read_by(model):
-    """Tokens that a model reads at most."""
-    return model.config.n_ctx, "this model reads"
 
 
 def most_tokens(cfg):
@@ -257,9 +252,9 @@ def part(look, words=False):
     reader = look.model.encoder if look.is_cross else look.model
     of_key, key_labels = _labelled(reader, look.keys, given, of_keys)
     arrays, facts, moved = measured(look, word, of_key)
-    content = {"labels": _visible(labels)}
+    content = {"labels": visible(labels)}
     if look.is_cross:
-        content["keys"] = _visible(key_labels)
+        content["keys"] = visible(key_labels)
     if of_keys is not None:  # only of two texts
         begins = None if of_query is None else int(word[of_query])
         content["second"] = {"query": begins, "key": int(of_key[of_keys])}
@@ -284,7 +279,7 @@ def of_outputs(look, word):
     """
     outputs, tokenizer = look.outputs, look.model.tokenizer
     _, labels = _labelled(look.model, look.queries)
-    content = {"labels": _visible(labels), "word": word.tolist()}
+    content = {"labels": visible(labels), "word": word.tolist()}
     content["stream"] = pack(outputs.stream, 1)
     content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
     content["rows"] = {name: x.round(4).tolist() for name, x in outputs.rows.items()}
@@ -296,20 +291,15 @@ def of_outputs(look, word):
     guesses = {"guesses": outputs.guesses, "lens": outputs.lens}
     guesses = {name: given for name, given in guesses.items() if given is not None}
     ids = np.unique(np.concatenate([given.ids.ravel() for given in guesses.values()]))
-    content["pieces"] = _visible(predicted(look.model, ids))
+    content["pieces"] = visible(predicted(look.model, ids))
     for name, given in guesses.items():
         numbers = np.searchsorted(ids, given.ids)
         content[name] = {"pieces": numbers.ravel().tolist(), "p": pack(given.probabilities, 0)}
     own = outputs.own
-    labels = _visible(tokenizer.pieces(np.maximum(own, 0)))
+    labels = visible(tokenizer.pieces(np.maximum(own, 0)))
     content["own"] = [None if token < 0 else label for token, label in zip(own, labels)]
     content["actual"] = [None if np.isnan(p) else round(p, 7) for p in outputs.actual.tolist()]
     return content
-
-
-def _visible(labels):
-    """Labels whose blanks can be seen."""
-    return [label.translate(BLANKS) or "∅" for label in labels]
 
 
 def _labelled(model, tokens, words=False, second=None):
@@ -558,22 +548,39 @@ def page(
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live, "view": view}
     content |= {"says": says, "patched": patched}
-    rules = (POLICY | (policy or {})).items()
-    programs = tokens.script(), *assets.scripts(*own_program(live or patched), *program)
-    scripts = [f"<script>{text}</script>" for text in programs]
     parts = {name: assets.text(file) for name, file in ASSETS.items()}
     text = runs[0]["text"]
     parts["title"] = escape(f"{runs[0]['model']}: {text[:60]}{'…' if len(text) > 60 else ''}")
-    parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
-    parts["style"] = "\n".join([tokens.css(), *map(assets.text, (*STYLES, *styles))])
-    parts["language"] = language.current()
+    parts["style"] = style(*STYLES, *styles)
     parts["body"] = language.in_html(body)
-    parts["translations"] = as_script(translations("".join(scripts)))
     parts["data"] = as_script(content)
     parts["licences"] = escape(assets.text("LICENCES.txt"))
-    parts["program"] = "\n".join(scripts)
-    template = language.in_html(assets.text("explore.html"))
+    parts["program"] = scripts(*own_program(live or patched), *program)
+    return composed("explore.html", POLICY | (policy or {}), **parts)
+
+
+def style(*files):
+    """The style of a page: the tokens, and these files of page/."""
+    return "\n".join([tokens.css(), *map(assets.text, files)])
+
+
+def scripts(*files):
+    """The program of a page as elements: the tokens, and these files of page/."""
+    programs = tokens.script(), *assets.scripts(*files)
+    return "\n".join(f"<script>{text}</script>" for text in programs)
+
+
+def composed(file, policy=POLICY, **parts):
+    """A page: a file of page/ with its parts, and what all pages have, in the gaps {{NAME}}."""
+    parts |= {"policy": rules(policy), "language": language.current()}
+    parts["translations"] = as_script(translations(parts["program"]))
+    template = language.in_html(assets.text(file))
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
+
+
+def rules(policy):
+    """A policy as a page or a server states it."""
+    return "; ".join(f"{what} {where}" for what, where in policy.items())
 
 
 def own_program(has_patches=False):
@@ -588,8 +595,7 @@ def translations(program):
     """
     catalogue = language.catalogue(language.current())
     texts = [text for text in catalogue.known if len(text) < SHORT]
-    keys = {*KEY.findall(program)}
-    keys |= RUNS
+    keys = RUNS.union(KEY.findall(program))
     said = [x for x in texts if x in keys or _is_said(x, program) or PLACES.search(x)]
     return {text: catalogue.translation(text) for text in said}
 

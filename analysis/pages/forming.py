@@ -3,7 +3,6 @@
 All pictures are drawn by the page from numbers that stand in it, with no library and no network.
 """
 
-import re
 from html import escape
 
 import numpy as np
@@ -32,13 +31,9 @@ def page(name, results, said):
     parts["program"] = "\n".join(assets.scripts(*PROGRAM))
     title = language.filled("How positions form: {name}", name=name)
     parts["title"] = escape(draw.printable(title))
-    parts["language"] = language.current()
-    parts["translations"] = explore.as_script(explore.translations(parts["program"]))
-    parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
     parts["said"] = "\n".join(f"<p>{escape(draw.printable(text))}</p>" for text in said)
     parts["data"] = explore.as_script(frames(results))
-    template = language.in_html(assets.text("forming.html"))
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
+    return explore.composed("forming.html", **parts)
 
 
 def frames(results):

@@ -1,7 +1,4 @@
-"""Words of the field as the report uses them: what each means, and links to its meaning.
-
-Order: a term, the list, links from texts, the list as HTML.
-"""
+"""Words of the field as the report uses them: what each means, and links to its meaning."""
 
 import functools
 import re

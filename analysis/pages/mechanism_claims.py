@@ -3,8 +3,7 @@
 The publications train models of millions to billions of weights on inputs of 512 tokens and more;
 here a claim is put to any checkpoint, on the text given, by one experiment: `mechanisms`. That
 rotary positions make training converge faster (Su et al. 2021) is no row: a checkpoint tells the
-loss at the end of its training, not the curve that led there. Order: the words, the values, the
-list.
+loss at the end of its training, not the curve that led there.
 """
 
 from ..contract.rules import NATS
@@ -35,22 +34,17 @@ def models(claim):
     return f"{kind[claim.causal]} with {WORDS[claim.mechanism]}"
 
 
-def first(name):
-    """The number of the model that was asked, the first of the rows."""
-    return number(name, 0)
-
-
 def low_r2(r):
-    """The lower end of the interval of R², of the model that was asked."""
+    """The lower end of the interval of R², of the model that was asked, the first of the rows."""
     return r["r2_interval"][0, 0].item()
 
 
 def of_length(source, mechanism, published, rule, causal=None):
     """A claim on longer inputs."""
     what = LONGER.format(WORDS[mechanism])
-    given = source, what, "mechanisms", first("longest"), published
+    given = source, what, "mechanisms", number("longest", 0), published
     about = {"mechanism": mechanism, "causal": causal}
-    return Claim(*given, null=first("longest_null"), **about, **rule)
+    return Claim(*given, null=number("longest_null", 0), **about, **rule)
 
 
 def of_place(source, causal, published, rule):
@@ -58,7 +52,7 @@ def of_place(source, causal, published, rule):
     side = "causal" if causal else "both sides seen"
     what = PROBED.format(f"no positions, {side}")
     given = source, what, "mechanisms", low_r2, published
-    return Claim(*given, null=first("r2_null"), mechanism="none", causal=causal, **rule)
+    return Claim(*given, null=number("r2_null", 0), mechanism="none", causal=causal, **rule)
 
 
 CLAIMS = [
@@ -75,9 +69,9 @@ CLAIMS = [
         "attention of the sharpest head to its offset, the fastest quarter of the pairs not turned "
         "(null: the least without another quarter)",
         "mechanisms",
-        first("without_fastest"),
+        number("without_fastest", 0),
         "the fastest pairs make heads that look at one offset",
-        null=first("without_fastest_null"),
+        null=number("without_fastest_null", 0),
         mechanism="rotary",
         **below_null(),
     ),

@@ -68,11 +68,9 @@ def answers(runs, link):
 
 
 def _row(experiment, outcome, link):
-    """One question and its answer."""
     verdict, measure, value, chance = answer_of(outcome)
     question = f'<a href="#{experiment.name}">{escape(translated(experiment.question))}</a>'
-    by_chance = filled("chance: {chance}", chance=chance)
-    beside = f'<span class="soft">{escape(by_chance)}</span>' if chance else ""
+    beside = parts.soft(chance and filled("chance: {chance}", chance=chance))
     return (
         f'<tr><td>{parts.mark(verdict, hangs(experiment, outcome))}</td><th scope="row">{question}'
         f'<span class="soft">{link(measure)}</span></th>'
@@ -110,7 +108,6 @@ def tally(runs, more=""):
 
 
 def _counts(runs):
-    """Each answer with its number."""
     verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
     return " ".join(
@@ -173,13 +170,9 @@ def _key(runs):
     """What the signs of the list mean, those that stand in it; wide screens have both."""
     verdicts = {answer_of(outcome).verdict for _, outcome, _ in runs}
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
-    signs = (f"<span>{parts.sign(kind)} {_word(kind)}</span>" for kind in kinds)
+    words = {kind: escape(wording.in_sentence(kind)) for kind in kinds}
+    signs = (f"<span>{parts.sign(kind)} {word}</span>" for kind, word in words.items())
     return f'<p class="key">{" ".join(signs)}</p>'
-
-
-def _word(verdict):
-    """A verdict in a word, in small letters."""
-    return escape(translated(verdict.capitalize()).lower())
 
 
 def _item(experiment, outcome):

@@ -3,11 +3,9 @@
 A figure is the one of the experiment that asks what the paper shows there; below it stand what was
 published, with what, and the published values beside this model's. Figures are numbered as in the
 paper of the NLP meeting; values of the longer paper have EMNLP before their number.
-Order: the figures, `make`, the page, its list of figures, a section, the record.
 """
 
 import re
-import sys
 from html import escape
 from typing import NamedTuple
 
@@ -98,10 +96,7 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     write(out / "index.html", page(model, name, runs, rows))
     write(out / "paper.json", as_json(record(model, name, runs, rows)) + "\n")
     print(out / "index.html")
-    failed = single.failed(outcomes)
-    if failed:
-        print(f"minitx: {failed} of {len(outcomes)} experiments failed", file=sys.stderr)
-    return 1 if failed else 0
+    return report.status(outcomes)
 
 
 def claims():
@@ -149,11 +144,10 @@ def _list(runs):
     for n, figure in FIGURES.items():
         verdict, measure, value, chance = _answer(figure, outcomes[figure.experiment])
         beside = f"<b>{escape(value)}</b> " if value else ""
-        if chance:
-            beside += f'<span class="soft">{escape(by_chance(chance))}</span>'
         link = f'<a href="#{figure.experiment}">{n}</a>'
         shows = f'{translated(figure.shows)}<span class="soft">{escape(measure)}</span>'
-        rows.append([link, shows, parts.mark(verdict), beside])
+        cells = link, shows, parts.mark(verdict), beside + parts.soft(by_chance(chance))
+        rows.append(cells)
     return f'<section id="answers">{parts.table(TITLES, rows)}</section>'
 
 

@@ -58,6 +58,11 @@ def typeset(html):
     )
 
 
+def soft(text):
+    """A text that stands back, escaped; "" of none."""
+    return f'<span class="soft">{escape(text)}</span>' if text else ""
+
+
 def fold(summary, content, kind=""):
     """Content that opens when its summary is chosen; `summary` is a text, `content` HTML."""
     return f'<details class="{kind}"><summary>{escape(summary)}</summary>{content}</details>'

@@ -2,7 +2,7 @@
 
 The rows are those of claims.py, mechanism_claims.py and circuit_claims.py. Rows that need the same
 experiment, options and text share a run, which has a label: the experiment's name where it needs no
-options or text of its own. Order: the runs, the judgement, its table.
+options or text of its own.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ import numpy as np
 from minitx.weights import KNOWN
 
 from ..contract import registry, sides
-from ..contract.wording import words
-from ..machine.escapes import in_markdown
+from ..contract.wording import in_sentence, words
+from ..machine import escapes
 from ..machine.files import finite, writable
 from ..machine.language import filled, label, translated
 from ..measures import context_extension
@@ -94,7 +94,6 @@ def outcomes(name, model, given, texts, out, resume=False, claims=None):
 
 
 def _all(claims):
-    """These claims; all that there are for None."""
     return CLAIMS if claims is None else claims
 
 
@@ -263,14 +262,12 @@ def cells(row):
         ours = "; ".join(f"{name}: {words(value, 4)}" for name, value in pairs)
     reason = row["reason"]
     if row["verdict"] == "not measured":  # an error's text, with names in it
-        reason = in_markdown(reason)
-    verdict = translated(row["verdict"].capitalize()).lower()
+        reason = escapes.in_markdown(reason)
+    verdict = in_sentence(row["verdict"])
     measured = [ours, words(row["null"], 4), verdict, label(reason), row["measured"]]
     return [*map(label, about), *measured]
 
 
 def markdown(judgements):
     """The rows as a Markdown table."""
-    titles = [translated(title) for title in TITLES]
-    lines = [titles, ["---"] * len(titles), *map(cells, judgements)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return escapes.table([[*map(translated, TITLES)], *map(cells, judgements)])

@@ -1,9 +1,9 @@
 """One page with every experiment on one model: index.html, which needs no other file.
 
 The answers come before the explanations; report.json holds the same for programs. The page is there
-with the first answers, and loads itself again until it has all. Order: `make`, the page, its head,
-the record. Figures are embedded as images, so that a name inside one cannot
-clash with a name inside another; the page loads nothing, and runs one program, which sorts tables.
+with the first answers, and loads itself again until it has all. Figures are embedded as images, so
+that a name inside one cannot clash with a name inside another; the page loads nothing, and runs one
+program, which sorts tables.
 """
 
 import base64
@@ -50,18 +50,24 @@ def make(model, name, out, options=(), resume=False, n_processes=1, minutes=0.0)
         runs.sort(key=lambda run: names.index(run[0].name))
         now = time.monotonic()
         if now - written >= EVERY and len(runs) < len(experiments):
-            rows = [row for row in claims(name, model, runs) if row["verdict"] != "not measured"]
+            rows = published.rows(name, model, outcomes(runs))
+            rows = [row for row in rows if row["verdict"] != "not measured"]
             to_come = len(experiments) - len(runs)
             write(out / "index.html", page(model, name, runs, rows, now - start, to_come, plan))
             written = time.monotonic()
     total = time.monotonic() - start
-    rows = claims(name, model, runs)
+    rows = published.rows(name, model, outcomes(runs))
     write(out / "index.html", page(model, name, runs, rows, total, plan=plan))
     write(out / "report.json", as_json(record(model, name, runs, rows)) + "\n")
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
-    failed = single.failed(outcomes(runs))
+    return status(outcomes(runs))
+
+
+def status(outcomes):
+    """1 if one of {experiment: Outcome or Failure} failed, which is said on stderr, else 0."""
+    failed = single.failed(outcomes)
     if failed:
-        print(f"minitx: {failed} of {len(runs)} experiments failed", file=sys.stderr)
+        print(f"minitx: {failed} of {len(outcomes)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -88,11 +94,6 @@ def asked(model, run):
     if not isinstance(outcome, single.Failure):
         experiment = registry.of_model(experiment, model)
     return experiment, outcome, seconds
-
-
-def claims(name, model, runs):
-    """The rows of published claims, judged by these runs."""
-    return published.rows(name, model, outcomes(runs))
 
 
 def outcomes(runs):
@@ -172,16 +173,15 @@ def again(to_come):
 
 def awaited(to_come):
     """A line on the experiments that are to come, if any are."""
-    text = translated("{experiments} to come; until then this page loads itself again.")
-    text = text.format(experiments=count(to_come, "experiment"))
-    return f'<p class="failed">{text}</p>' if to_come else ""
+    experiments = count(to_come, "experiment")
+    text = "{experiments} to come; until then this page loads itself again."
+    return f'<p class="failed">{filled(text, experiments=experiments)}</p>' if to_come else ""
 
 
 def warning(runs):
     """A line on experiments that failed, if any did."""
     failed = single.failed(outcomes(runs))
-    text = translated("{n} of {all} experiments failed; see below.")
-    text = text.format(n=failed, all=len(runs))
+    text = filled("{n} of {all} experiments failed; see below.", n=failed, all=len(runs))
     return f'<p class="failed">{text}</p>' if failed else ""
 
 
@@ -204,9 +204,9 @@ def about(model, runs, seconds):
     rows = [(escape(translated(key)), escape(text)) for key, text in stated.items()]
     counting = translated("counted from 0 (L0H0); Yamamoto and Matsuzaki count from 1 (head(1,1))")
     rows.append((translated("layers and heads"), counting))
-    took = translated("{experiments} in {seconds:.0f} s")
     left_out = sum(getattr(outcome, "left_out", False) for _, outcome, _ in runs)
-    took = took.format(experiments=count(len(runs) - left_out, "experiment"), seconds=seconds)
+    experiments = count(len(runs) - left_out, "experiment")
+    took = filled("{experiments} in {seconds:.0f} s", experiments=experiments, seconds=seconds)
     rows.append((translated("this page"), took))
     both = {translated("loss of the unchanged model, nats"): UNCHANGED}
     both[translated("rise of the loss with positions at zero, nats")] = AT_ZERO

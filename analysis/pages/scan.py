@@ -1,7 +1,4 @@
-"""What `minitx scan` shows: one prompt on one page, and the same in the terminal.
-
-Order: a report in words, the commands that ask on, the figure, the page.
-"""
+"""What `minitx scan` shows: one prompt on one page, and the same in the terminal."""
 
 import shlex
 from html import escape
@@ -29,7 +26,6 @@ def _labels(model, ids):
 
 
 def _guess(model, scanned):
-    """The likeliest words."""
     ids, p = scanned.guesses.ids[0], scanned.guesses.probabilities[0]
     return ", ".join(f"{word} {share:.1%}" for word, share in zip(_labels(model, ids), p))
 

@@ -51,7 +51,7 @@ def _answer(experiment, outcome):
     elif verdict == "failed":
         text = filled("This experiment failed: {reason}", reason=escape(measure))
     else:
-        beside = f'<span class="soft">{escape(wording.by_chance(chance))}</span>' if chance else ""
+        beside = parts.soft(wording.by_chance(chance))
         text = f"{escape(measure)}: <b>{escape(value)}</b>{beside}"
     tip = overview.hangs(experiment, outcome)
     return f'<p class="answer">{parts.mark(verdict, tip)} {text}</p>'
@@ -86,8 +86,8 @@ def _notes(outcome):
     notes = [filled("it {note}.", note=outcome.note)] if outcome.note else []
     n = overview.documents_left_out(outcome)
     if n:
-        left = translated("{documents} left out, empty or of one token.")
-        notes.append(left.format(documents=count(n, "document")))
+        left = "{documents} left out, empty or of one token."
+        notes.append(filled(left, documents=count(n, "document")))
     note = filled("Note: {text}", text=" ".join(notes))
     return f'<p class="note">{escape(note)}</p>' if notes else ""
 
@@ -187,16 +187,12 @@ def _across(labels, numbers, link):
     """A row for each list with what it means, a column for each entry; nulls below the values."""
     rows = []
     for number in numbers:
-        meaning, null = link(number["means"]), number.get("null")
-        if null is not None:
-            own = "" if isinstance(null, list) else f": {escape(wording.words(null))}"
-            chance = filled("by chance: {null}", null=number["null_means"])
-            meaning += f'<span class="soft">{link(chance)}{own}</span>'
+        null = number.get("null")
         cells = [f"<b>{escape(wording.words(value))}</b>" for value in number["value"]]
         if isinstance(null, list):
-            below = (f'<span class="soft">{escape(wording.words(x))}</span>' for x in null)
+            below = (parts.soft(wording.words(x)) for x in null)
             cells = [a + b for a, b in zip(cells, below)]
-        rows.append([meaning, *cells])
+        rows.append([_meaning(number, link), *cells])
     return parts.table(("number", *map(label, map(str, labels))), rows, "across")
 
 
@@ -205,31 +201,32 @@ def _down(labels, numbers, link):
     columns, meanings = {translated("entry"): map(label, map(str, labels))}, ""
     for n, number in enumerate(numbers, 1):
         columns[f"({n})"] = map(wording.words, number["value"])
-        meaning = link(number["means"])
         null = number.get("null")
         if isinstance(null, list):
             columns[filled("chance ({n})", n=n)] = map(wording.words, null)
-        if null is not None:
-            own = "" if isinstance(null, list) else f": {escape(wording.words(null))}"
-            chance = filled("by chance: {null}", null=number["null_means"])
-            meaning += f'<span class="soft">{link(chance)}{own}</span>'
-        meanings += f"<li>{meaning}</li>"
+        meanings += f"<li>{_meaning(number, link)}</li>"
     rows = [[*map(escape, row)] for row in zip(*columns.values())]
     return f"<ol>{meanings}</ol>{parts.table(columns, rows, 'sorts')}"
 
 
 def _number(number, link):
     """Cells of one headline number: what it means, its value, its null."""
-    meaning = link(number["means"])
-    null = ""
-    if "null" in number:
-        by_chance = filled("by chance: {null}", null=number["null_means"])
-        meaning += f'<span class="soft">{link(by_chance)}</span>'
-        null = escape(_labelled(number, number["null"]))
     value = f"<b>{escape(wording.labelled(number))}</b>"
     if isinstance(number["value"], list) and len(number["value"]) > SHOWN:
         value = parts.fold(count(len(number["value"]), "value"), value)
-    return meaning, value, null
+    null = escape(_labelled(number, number["null"])) if "null" in number else ""
+    return _meaning(number, link, has_cell=True), value, null
+
+
+def _meaning(number, link, has_cell=False):
+    """What a number means, and below it its null, which is told if it is one and has no cell."""
+    meaning = link(number["means"])
+    if "null" not in number:
+        return meaning
+    chance = link(filled("by chance: {null}", null=number["null_means"]))
+    if not has_cell and not isinstance(number["null"], list):
+        chance += f": {escape(wording.words(number['null']))}"
+    return f'{meaning}<span class="soft">{chance}</span>'
 
 
 def _labelled(number, null):
@@ -267,7 +264,6 @@ def _making(experiment, name, outcome, seconds):
 
 
 def _links(experiment):
-    """Links to the files of an experiment."""
     name = experiment.name
     links = (f'<a href="{quote(name)}{end}">{name}{end}</a>' for end in results.ENDINGS)
     return " · ".join(links)

@@ -131,7 +131,6 @@ def compared(r):
 
 
 def _bar(n, name, wide):
-    """A bar and, to its left, its name."""
     y = TOP + n * BETWEEN
     box = f'x="{START}" y="{y}" width="{wide:.1f}" height="{BAR}"'
     named = _text(START - 7, y + BAR - 2, escape(translated(NAMES[name])), "end")
@@ -176,7 +175,6 @@ def _said(kind, y):
 
 
 def _curve(kind, y):
-    """A line over the layers."""
     points = " ".join(f"{x:.1f},{_y(value):.1f}" for x, value in zip(_xs(len(y)), y))
     return f'<polyline class="{kind}" points="{points}"/>'
 

@@ -2,7 +2,7 @@
 
 How positions enter is read from config and weights. Every other sentence stands only where its rule
 shows an effect, a number beyond its null (contract/verdict.py), and links to its experiment. Of
-each topic the first that holds is told. Order: the sentences, what they name, which hold, HTML.
+each topic the first that holds is told.
 """
 
 import inspect
@@ -443,7 +443,6 @@ def section(lines, link, beside="", leads="", short=""):
 
 
 def _bold(text):
-    """A line as HTML, its figures bold."""
     return BOLD.sub(r"<b>\1</b>", text)
 
 

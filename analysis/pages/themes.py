@@ -1,8 +1,7 @@
 """Themes of the report's questions: those of one theme stand together, in the order of the list.
 
 The first five are what the report's first sentences tell (story.py), under the same names.
-Statements about any transformer are apart: that one holds is no finding about a model. Order: the
-themes, the few words by which lists name a question, groups.
+Statements about any transformer are apart: that one holds is no finding about a model.
 """
 
 from ..machine.language import translated

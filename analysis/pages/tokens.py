@@ -6,59 +6,34 @@ programs that draw as JavaScript (`script`); the documentation as variables of i
 
 import json
 
-LIGHT = {
-    "text": "#1c1c1c",
-    "soft": "#5b5b58",
-    "back": "#ffffff",
-    "card": "#f7f7f5",
-    "line": "#d6d6d0",
-    "link": "#0059a3",
-    "query": "#0067a8",
-    "key": "#b84a00",
-    "chosen": "#00785a",
-    "bar": "#3f8cc2",
-    "more": "#5b3a94",
-    "less": "#6b6000",
-    "yes": "#0b5f34",
-    "yes-back": "#e2f3e9",
-    "partly": "#734800",
-    "partly-back": "#fcefd3",
-    "no": "#2f4f74",
-    "no-back": "#e3ecf6",
-    "undecided": "#5b3a94",
-    "undecided-back": "#efe9f9",
-    "bad": "#9c2a00",
-    "bad-back": "#fde8e1",
-    "paper": "#ffffff",  # of figures that are files, light and dark: see `turned`
-    "turned": "none",
-}
-DARK = {
-    "text": "#ecece8",
-    "soft": "#adada7",
-    "back": "#141414",
-    "card": "#1f1f1e",
-    "line": "#42423e",
-    "link": "#7cc0ff",
-    "query": "#6cc0ff",
-    "key": "#ff9d57",
-    "chosen": "#3ad6a6",
-    "bar": "#4f9bd6",
-    "more": "#b9a6f0",
-    "less": "#d8cc4e",
-    "yes": "#85dfae",
-    "yes-back": "#14301f",
-    "partly": "#f0c670",
-    "partly-back": "#372a0c",
-    "no": "#a9c6e8",
-    "no-back": "#1a2a3d",
-    "undecided": "#c9b8f5",
-    "undecided-back": "#2c2145",
-    "bad": "#ff9f78",
-    "bad-back": "#3b1a0e",
-    "paper": "#ffffff",
+COLOURS = {  # light, dark
+    "text": ("#1c1c1c", "#ecece8"),
+    "soft": ("#5b5b58", "#adada7"),
+    "back": ("#ffffff", "#141414"),
+    "card": ("#f7f7f5", "#1f1f1e"),
+    "line": ("#d6d6d0", "#42423e"),
+    "link": ("#0059a3", "#7cc0ff"),
+    "query": ("#0067a8", "#6cc0ff"),
+    "key": ("#b84a00", "#ff9d57"),
+    "chosen": ("#00785a", "#3ad6a6"),
+    "bar": ("#3f8cc2", "#4f9bd6"),
+    "more": ("#5b3a94", "#b9a6f0"),
+    "less": ("#6b6000", "#d8cc4e"),
+    "yes": ("#0b5f34", "#85dfae"),
+    "yes-back": ("#e2f3e9", "#14301f"),
+    "partly": ("#734800", "#f0c670"),
+    "partly-back": ("#fcefd3", "#372a0c"),
+    "no": ("#2f4f74", "#a9c6e8"),
+    "no-back": ("#e3ecf6", "#1a2a3d"),
+    "undecided": ("#5b3a94", "#c9b8f5"),
+    "undecided-back": ("#efe9f9", "#2c2145"),
+    "bad": ("#9c2a00", "#ff9f78"),
+    "bad-back": ("#fde8e1", "#3b1a0e"),
+    "paper": ("#ffffff", "#ffffff"),  # of figures that are files, light and dark: see `turned`
     # light and dark exchanged, hues kept: c -> 0.1 + 0.8 (c + 1 - 2 luma); white becomes #1a1a1a
-    "turned": "invert(.9) hue-rotate(180deg)",
+    "turned": ("none", "invert(.9) hue-rotate(180deg)"),
 }
+LIGHT, DARK = ({name: pair[i] for name, pair in COLOURS.items()} for i in range(2))
 PRINTED = LIGHT | {"text": "#000000", "soft": "#444444", "line": "#bbbbbb", "link": "#003d73"}
 SIZES = {
     "font": "16px/1.5 system-ui, sans-serif",
@@ -120,5 +95,4 @@ FURO = {
 
 
 def _variables(tokens):
-    """Declarations of these tokens."""
     return "; ".join(f"--{name}: {value}" for name, value in tokens.items())

@@ -29,11 +29,10 @@ def line(rows):
     general = [row for row in judged if row not in own]
     sentences = []
     if general:
-        hold = translated("{passed} general claims hold")
-        sentences.append(hold.format(passed=_passed(general)))
+        sentences.append(filled("{passed} general claims hold", passed=_passed(general)))
     if own:
-        reproduced = translated("{passed} published values of this checkpoint are reproduced")
-        sentences.append(reproduced.format(passed=_passed(own)))
+        reproduced = "{passed} published values of this checkpoint are reproduced"
+        sentences.append(filled(reproduced, passed=_passed(own)))
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))
     text, link = escape("; ".join(sentences)), translated("Claims and numbers")
@@ -58,7 +57,7 @@ def _others(rows):
 def _unjudged(verdict, rows):
     """'15 values published for other checkpoints'"""
     values = count(len(rows), "value")
-    return translated(WHY.get(verdict, f"{{values}} ({verdict})")).format(values=values)
+    return filled(WHY.get(verdict, f"{{values}} ({verdict})"), values=values)
 
 
 def section(rows, name):

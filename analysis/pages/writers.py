@@ -48,10 +48,15 @@ def of_places(model, tokens, places, **options):
         return content
     ids, numbers = np.unique(columns["words"], return_inverse=True)
     pieces = model.tokenizer.pieces(ids)
-    content["pieces"] = [piece.translate(BLANKS) or "∅" for piece in pieces]
+    content["pieces"] = visible(pieces)
     columns["words"] = numbers.reshape(columns["words"].shape)
     content |= {name: pack(columns[name], 0) for name in ("heads", "words", "sources")}
     return content | {name: pack(columns[name], 1, 12) for name in ("raised", "taken")}
+
+
+def visible(labels):
+    """Labels whose blanks can be seen."""
+    return [label.translate(BLANKS) or "∅" for label in labels]
 
 
 def of_kinds(model):

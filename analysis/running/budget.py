@@ -4,8 +4,6 @@ COSTS says how many passes of the model each experiment takes; a pass of each le
 the ways to read, in the order of `ways`, the first that fits is taken; where none does, the last
 one, and of COSTS, from its end, every experiment that still fits; of the others those for which
 time is left when these are done. N documents, T tokens.
-
-Order: what experiments take, a plan, how it is chosen, what is timed, in words, for --resume.
 """
 
 import json

@@ -10,8 +10,6 @@ compute otherwise is rejected by name. A batch that fails is done again document
 document that fails on TRIES workers is named, and one under which they die while nothing else is
 done. Where nothing at all is finished for PATIENCE seconds, or the scheduler is gone, the run ends
 with an error, and `--resume` goes on with it.
-
-Order: the executor, a batch and its size, faults, where a cluster comes from.
 """
 
 import contextlib

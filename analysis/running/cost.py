@@ -3,8 +3,6 @@
 A run on FEW documents and one on MORE say, for each sum over documents, how many it measures and
 how long each takes; the difference of the rest says what reading takes for each document. Nothing
 is known of other machines, of a network, or of a text that is longer than what was read.
-
-Order: one run, measured; what follows for N documents; as text.
 """
 
 import resource
@@ -132,7 +130,8 @@ def plan(experiment, model, options, documents):
     least = max(1, experiment.least_documents)
     # the first of the three also waits for what is made once
     runs = [measured(experiment, part, own, least * n) for n in (FEW, FEW, MORE)]
-    return extrapolated(*runs[1:], documents, peak_memory(), weights_of(part))
+    weights = sum(x.nbytes for x in named_arrays(part).values())
+    return extrapolated(*runs[1:], documents, peak_memory(), weights)
 
 
 # --- what follows for N documents
@@ -161,11 +160,6 @@ def peak_memory():
     """The most memory that this process has had, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
-
-
-def weights_of(model):
-    """Bytes of a model's arrays."""
-    return sum(x.nbytes for x in named_arrays(model).values())
 
 
 def seconds_with(cost, workers):

@@ -5,8 +5,6 @@ alone. So where nothing else measures the documents, every core has a process of
 loads the model from its folder and maps its weights: all share them. Results are the same bytes, as
 sums do not depend on how many documents are at work. An interrupt ends the processes, and they end
 with this one, however it ends.
-
-Order: every experiment, one of them, several together, the processes, what runs inside them.
 """
 
 import contextlib
@@ -30,7 +28,7 @@ from minitx import memory, threads
 
 from ..contract import registry, sides
 from ..machine import escapes, progress
-from ..machine.language import filled, translated
+from ..machine.language import filled
 from ..texts import formats
 from . import blas, budget, executor, shipping, single, stream
 from . import together as meeting
@@ -205,16 +203,14 @@ def _options_of(experiment, options, model):
     is_enough = not 0 < n < least  # 0: all that there are
     if is_enough or model.missing:  # weights alone are looked at
         return own, ""
-    note = translated("takes {least} documents, the fewest that it can use; {n} given for all")
-    note = note.format(least=least, n=n)
-    return own | {"documents": least}, note
+    note = "takes {least} documents, the fewest that it can use; {n} given for all"
+    return own | {"documents": least}, filled(note, least=least, n=n)
 
 
 # --- one of them
 
 
 def _produced(job, model):
-    """The Done of one job."""
     begin = time.monotonic()
     experiment = registry.get(job.experiment)
     given = job.model, job.options, job.out, job.resume, job.format

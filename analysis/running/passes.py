@@ -9,8 +9,6 @@ A measure that is a generator says what it reads. It yields Readings and is sent
 
 Readings of the same model, tokens and edits are one pass, whichever measures ask for them, and each
 sees what it would see in a pass of its own. A measure that is a plain function runs its own passes.
-
-Order: a reading, one pass, one measure, several measures on the same document.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,4 @@
-"""All that the numbers of a run depend on: model, text, options and versions.
-
-Order: the settings, the model and what was changed of it, its files, other models, versions, the
-key of a state.
-"""
+"""All that the numbers of a run depend on: model, text, options and versions."""
 
 import contextlib
 import hashlib

@@ -4,8 +4,6 @@ Arrays of a model that are those of its files travel as their names. The worker 
 its own folder, maps the file as every process does, so that all workers of one machine share its
 pages, and is refused if the sha256 of any file differs. All else is pickled: these bytes go over
 the connections of a cluster that the user chose, and are never written to or read from a file.
-
-Order: what both sides name alike, the sender's side, the worker's.
 """
 
 import hashlib

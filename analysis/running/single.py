@@ -1,7 +1,4 @@
-"""One experiment on one model: loaded, checked, run, and written where a command asks for files.
-
-Order: what a run leaves, from Python, the model, by a command, failures.
-"""
+"""One experiment on one model: loaded, checked, run, and written where a command asks for files."""
 
 import json
 from pathlib import Path

@@ -4,8 +4,6 @@ Each runs in a thread of its own up to its next `gather`, one after the other, a
 is enough. There it waits until the others wait, too, or have ended; then one pass over the
 documents measures for all of them. A gather over fewer than
 half of the documents that another one reads goes first: it mostly chooses what is read afterwards.
-
-Order: where experiments meet, who runs them.
 """
 
 import threading

@@ -5,8 +5,6 @@ another, joined by line breaks, and cut into documents of T tokens, no padding, 
 the ends; a text given itself is read as it stands. Of a text that is much longer they are from all
 of its parts (spread.py). `texts` gives the documents themselves, each as
 long as it is. Token ids from a file take the place of a text in both.
-
-Order: special tokens, tokens of a text, full documents, real ones, checks of options.
 """
 
 import sys

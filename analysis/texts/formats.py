@@ -23,8 +23,6 @@
 
 A file but .parquet may be packed: .gz or .zst stands behind its ending. Nothing else is guessed:
 any other name is that of a .txt file.
-
-Order: the records, each layout, columns.
 """
 
 import csv
@@ -41,7 +39,6 @@ from .naming import Text, is_ids, of, shown
 from .storage import (
     CLASSES,
     LONGEST,
-    NAMED,
     PARQUET,
     SAMPLE,
     decoded,
@@ -60,8 +57,6 @@ from .storage import (
 # what others ask of a text, they ask here
 __all__ = [
     "CLASSES",
-    "LONGEST",
-    "NAMED",
     "SAMPLE",
     "Record",
     "Text",
@@ -225,7 +220,6 @@ def _articles(path, choice):
 
 
 def _lines(path, choice):
-    """One document per line."""
     for number, line in decoded(path):
         if line.strip() and choice.takes():
             yield Record(line.strip(), None, f"{path.name}, line {number}")
@@ -280,7 +274,6 @@ def _row(header, row, names, label, where):
 
 
 def _jsonl(path, column, label, choice):
-    """One document an object."""
     for number, line in decoded(path):
         if line.strip() and choice.takes():
             where = f"{path.name}, line {number}"
@@ -288,7 +281,6 @@ def _jsonl(path, column, label, choice):
 
 
 def _of_object(cells, column, label, where):
-    """An object as a Record."""
     names, mark = _columns([*cells], column, label, where)
     text = " ".join(_text_cell(cells, name, where) for name in names)
     return Record(text.strip(), _label_cell(cells, mark, where), where)

@@ -3,8 +3,6 @@
 One document per line: whole numbers between blanks or commas, in brackets or not. They are what the
 model reads, and nothing is added to them. The first or the last token counts as special if it is
 the same in all lines, of which there must be at least two.
-
-Order: the lines, their ends.
 """
 
 import functools
@@ -48,7 +46,6 @@ def _each(text, choice):
 
 @functools.lru_cache(64)
 def _count(stamp, text):
-    """The number of documents."""
     counter = sampling.Count()
     for _ in _each(text, counter):
         pass

@@ -5,7 +5,7 @@ A file of pairs is JSON Lines; target and links may be left out:
     {"source": "3 May 1912", "target": "1912-05-03", "links": [[[0, 4], [6, 10]]]}
 
 A link is a pair of ranges of characters, of the target and of the source it is from; a range is the
-first character and the one after the last. Read downward: pairs, a file, generated dates.
+first character and the one after the last.
 """
 
 import json
@@ -54,7 +54,6 @@ def _of_date(date):
 
 
 def _of_file(path):
-    """Every pair of a file of JSON Lines."""
     for number, line in formats.decoded(path):
         if line.strip():
             yield _pair(line, f"{path.name}, line {number}")

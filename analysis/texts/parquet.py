@@ -51,18 +51,13 @@ def check_text(file, names, where):
     """Raise ValueError unless these columns hold texts."""
     from pyarrow import types
 
+    tests = "is_string", "is_large_string", "is_string_view"  # older versions have no views
+    tests = [getattr(types, test) for test in tests if hasattr(types, test)]
     for name in names:
         kind = file.schema_arrow.field(name).type
         inner = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_kind(inner) for is_kind in _text_kinds(types)):
+        if not any(is_text(inner) for is_text in tests):
             raise ValueError(f"{where}: column {name!r} holds {kind}, no text; wanted string")
-
-
-def _text_kinds(types):
-    """The tests of pyarrow for the kinds of texts; older versions have no views."""
-    yield from (types.is_string, types.is_large_string)
-    if hasattr(types, "is_string_view"):
-        yield types.is_string_view
 
 
 def rows(path, file, names, choice):

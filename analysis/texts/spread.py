@@ -3,8 +3,6 @@
 So an interval over N documents is one of the whole text; pieces in a row resemble each other. What
 lies between is not read. A place is a byte of all files of a text, one after another. A document
 begins at the token that is as far into its line as the place is.
-
-Order: which texts; N documents, the one at a place; lines from a place on.
 """
 
 from bisect import bisect_right

@@ -1,8 +1,6 @@
 """The files behind the name of a text, their lines, and what the settings say of them.
 
 Files lie here or behind a URL (remote.py), as they are or packed (compression.py).
-
-Order: which files, folders, standard input, lines, what is said of a text.
 """
 
 import functools

@@ -2,8 +2,6 @@
 
 A word is a run of letters and digits without a blank; every other sign, and every special token,
 stands alone. T tokens, W words.
-
-Order: the words of a text, their names, arrays of words.
 """
 
 import numpy as np

@@ -33,15 +33,19 @@ def ids(tmp_path_factory):
     """A file of token ids for models without a tokenizer."""
     rng = np.random.default_rng(0)
     rows = [rng.integers(5, 20, size=n) for n in rng.integers(5, 8, size=6)]
-    path = tmp_path_factory.mktemp("ids") / "ids.txt"
+    return written(tmp_path_factory.mktemp("ids"), rows)
+
+
+def written(folder, rows):
+    """A file of these ids."""
+    path = folder / "ids.txt"
     path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
     return formats.of(path, is_ids=True)
 
 
-VARIANTS = "bert-masked", "gpt2-causal", "llama-grouped", "modernbert-masked"
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant", ["bert-masked", "gpt2-causal", "llama-grouped", "modernbert-masked"]
+)
 def test_points_are_those_of_a_plain_computation(variant, ids):
     """Queries and keys as they are compared, after the turn and for each head, by an SVD."""
     model = tiny.load(variant)
@@ -53,10 +57,9 @@ def test_points_are_those_of_a_plain_computation(variant, ids):
     group = cfg.n_heads // cfg.n_kv
     q = np.concatenate([x["q", layer][0, head] for x in traces])
     k = np.concatenate([x["k", layer][0, head // group] for x in traces])
-    np.testing.assert_allclose(
-        computed.norms["query"][layer, head], np.linalg.norm(q, axis=1), 1e-5
-    )
-    np.testing.assert_allclose(computed.norms["key"][layer, head], np.linalg.norm(k, axis=1), 1e-5)
+    for side, x in ("query", q), ("key", k):
+        norms = computed.norms[side][layer, head]
+        np.testing.assert_allclose(norms, np.linalg.norm(x, axis=1), 1e-5)
     pair = joint.normalised(q, k, moves["c"][layer, head], moves["a"][layer, head])
     x = np.concatenate([side / np.linalg.norm(side, axis=1, keepdims=True) for side in pair])
     x -= x.mean(axis=0)
@@ -191,9 +194,7 @@ def test_trained_induction_heads_are_named(tmp_path):
     """In rows of letters that come twice: all heads of its second layer, none of the first."""
     rng = np.random.default_rng(0)
     rows = [rng.permutation(24)[:n].tolist() * 2 for n in (5, 6, 7, 9, 11, 12) * 3]
-    path = tmp_path / "ids.txt"
-    path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
-    computed = compute(minitx.load("tiny-induction"), formats.of(path, is_ids=True), How()).sides[0]
+    computed = compute(minitx.load("tiny-induction"), written(tmp_path, rows), How()).sides[0]
     named = {(x.layer, x.head) for x in computed.flags if x.kind == "induction"}
     assert named == {(1, head) for head in range(computed.H)}
 
@@ -345,21 +346,17 @@ def test_an_interrupted_atlas_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
 
 
 WRONG = {
-    "'sample' has .* sentences .*; wanted 900000": ({"sentences": 900000}, "sample"),
-    "--tokens 900: this model reads at most": ({"tokens": 900}, "sample"),
-    "--tokens is 1; wanted 4 or more": ({"tokens": 1}, "sample"),
-    "--projection 'pcb'; available: pca, tsne, tsne3, umap, umap3": (
-        {"projection": "pcb"},
-        "sample",
-    ),
+    "'sample' has .* sentences .*; wanted 900000": {"sentences": 900000},
+    "--tokens 900: this model reads at most": {"tokens": 900},
+    "--tokens is 1; wanted 4 or more": {"tokens": 1},
+    "--projection 'pcb'; available: pca, tsne, tsne3, umap, umap3": {"projection": "pcb"},
 }
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_what_cannot_be_read_or_drawn_is_refused(message):
-    options, text = WRONG[message]
     with pytest.raises(ValueError, match=message):
-        compute(minitx.load("tiny-roberta"), text, How(**options))
+        compute(minitx.load("tiny-roberta"), "sample", How(**WRONG[message]))
 
 
 def test_a_line_without_a_class_is_named(tmp_path):
@@ -408,24 +405,22 @@ def test_a_projection_is_computed_once_for_all_runs(monkeypatch, tmp_path):
         assert len(seen) == 4 + 2 * n
 
 
-def without_its_end(paths):
-    paths[0].write_bytes(paths[0].read_bytes()[:-40])
+def without_its_end(own, other):
+    own.write_bytes(own.read_bytes()[:-40])
 
 
-def of_another_seed(paths):
-    paths[0].write_bytes(paths[1].read_bytes())
+def of_another_seed(own, other):
+    own.write_bytes(other.read_bytes())
 
 
-def with_other_points(paths):
-    with np.load(paths[0]) as arrays:
+def with_other_points(own, other):
+    with np.load(own) as arrays:
         state = dict(arrays)
-    with open(paths[0], "wb") as file:
-        np.savez(file, xy=state["xy"] + 1, of=state["of"])
+    np.savez(own, xy=state["xy"] + 1, of=state["of"])
 
 
-def with_objects(paths):
-    with open(paths[0], "wb") as file:
-        np.savez(file, xy=np.array([{}]), of=np.array("this"))
+def with_objects(own, other):
+    np.savez(own, xy=np.array([{}]), of=np.array("this"))
 
 
 DAMAGES = without_its_end, of_another_seed, with_other_points, with_objects
@@ -438,7 +433,8 @@ def test_a_projection_that_is_kept_badly_is_computed_again(monkeypatch, tmp_path
     right = projections.points("tsne", POINTS, 0, stream.UNSAVED)
     (own,) = tmp_path.rglob("*.npz")
     projections.points("tsne", POINTS, 1, stream.UNSAVED)
-    damage([own, *({*tmp_path.rglob("*.npz")} - {own})])
+    (other,) = {*tmp_path.rglob("*.npz")} - {own}
+    damage(own, other)
     np.testing.assert_array_equal(projections.points("tsne", POINTS, 0, stream.UNSAVED), right)
     assert f"{own} is damaged, or of another atlas; it is replaced" in capsys.readouterr().err
     projections.points("tsne", POINTS, 0, stream.UNSAVED)

@@ -3,13 +3,6 @@
 import pytest
 
 from minitx.analysis.__main__ import main
-from minitx.analysis.atlas import flags
-
-
-@pytest.fixture(autouse=True)
-def few_shuffles(monkeypatch):
-    """One model of shuffled weights: chance is tested in test_atlas.py."""
-    monkeypatch.setattr(flags, "HEADS", 1)
 
 
 def test_two_models_stand_on_one_page(tmp_path, capsys):

@@ -1,10 +1,10 @@
 """The atlas in Japanese: what the page says, flags, what the command prints."""
 
 import json
-import re
 
 import atlases
 import pytest
+from elements import Elements
 
 from minitx.analysis.atlas import flags, patches
 from minitx.analysis.machine import language
@@ -22,15 +22,14 @@ def japanese():
 def test_the_page_is_in_japanese():
     html = page.page(atlases.atlas(2, 4, 1, 2))
     assert '<html lang="ja">' in html and "<title>fabricated のアトラス</title>" in html
-    held = re.search(r'id="translations">(.*?)</script>', html, re.DOTALL)[1]
-    known = json.loads(held)
+    written = Elements(html)
+    known = json.loads(written.held["translations"])
     for kind in ("offset", "same token", "query and key", "flagged heads", "the decoder"):
         assert known[kind] != kind
     assert known["{0} heads, a row for each layer; a letter is a flag ({1})."]
     assert any(text.startswith("Every head as one picture: each token") for text in known)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
-    assert "語頭" in data["runs"][0]["spaces"][0]["queries"]["types"]
-    assert data["projections"]["pca3"].endswith("3 次元）")  # noqa: RUF001
+    assert "語頭" in written.data["runs"][0]["spaces"][0]["queries"]["types"]
+    assert written.data["projections"]["pca3"].endswith("3 次元）")  # noqa: RUF001
 
 
 @pytest.mark.usefixtures("japanese")

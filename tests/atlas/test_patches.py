@@ -16,8 +16,6 @@ from minitx.analysis.maths import grid, joint
 from minitx.analysis.measures import joint_fit, pictures
 from minitx.weights import shapes as drawn
 
-FEW = How(sentences=4)
-
 
 @cache
 def tiny_vit():
@@ -28,7 +26,7 @@ def tiny_vit():
 @pytest.fixture(scope="module")
 def computed():
     """Its atlas of four pictures."""
-    return compute(tiny_vit(), "sample", FEW)
+    return compute(tiny_vit(), "sample", How(sentences=4))
 
 
 def test_points_are_the_patches_queries_and_keys(computed):
@@ -119,7 +117,7 @@ def test_large_pictures_are_shown_smaller():
     assert np.array_equal(small, pixels)
 
 
-def test_files_are_read_by_name_and_known_by_content(tmp_path, capsys):
+def test_files_are_read_by_name_and_known_by_content(tmp_path):
     images = pytest.importorskip("PIL.Image")
     shown, _ = drawn.draw(3, 7)
     for n, pixels in enumerate(shown):
@@ -137,19 +135,16 @@ def test_files_are_read_by_name_and_known_by_content(tmp_path, capsys):
 
 
 WRONG = {
-    "tiny-vit reads pictures: --text 'nowhere' is no picture and no folder of them": (
-        "--text",
-        "nowhere",
-    ),
-    "tiny-vit reads pictures, and --ids takes token ids": ("--ids", "nowhere"),
-    "has 0 pictures; wanted at least 1": ("--text", "."),
+    "tiny-vit reads pictures: --text 'none' is no picture and no folder of them": "--text=none",
+    "tiny-vit reads pictures, and --ids takes token ids": "--ids=nowhere",
+    "has 0 pictures; wanted at least 1": "--text=.",
 }
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_what_is_no_picture_is_refused(message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["atlas", "tiny-vit", *WRONG[message]]) == 2
+    assert cli.main(["atlas", "tiny-vit", WRONG[message]]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -9,17 +9,8 @@ import pytest
 import minitx
 from benchmarks import cases, corpus, peers, rounds, shapes, summary
 
-SMALL = cases.Case(
-    "small",
-    "a small one",
-    ("minitx/nothing", "minitx/internals", "minitx/everything"),
-    "gpt2-small",
-    2,
-    9,
-    rounds=4,
-)
-
-
+PEERS = "minitx/nothing", "minitx/internals", "minitx/everything"
+SMALL = cases.Case("small", "a small one", PEERS, "gpt2-small", 2, 9, rounds=4)
 SMALL_SHAPES = "roberta-small", "gpt2-small", "smollm-small"
 
 
@@ -124,11 +115,6 @@ def test_one_process_answers_for_all_rounds_and_a_failing_peer_does_not_end_the_
 # from seconds to ratios
 
 
-def run_of(**cases_seconds):
-    """A run with these seconds: case={peer: [set [round]]}."""
-    return {"cases": {name: sets_of(seconds) for name, seconds in cases_seconds.items()}}
-
-
 def sets_of(by_peer):
     """The sets of one case: {number: what was measured}."""
     sets = {}
@@ -153,7 +139,7 @@ def test_ratios_are_taken_within_rounds():
 def test_wanted_numbers_reach_aim_must_or_neither():
     ratio = cases.Wanted("r", "x", "minitx/t", ("o/a", "o/b"), 1.5, 2.0, factor=0.5)
     others = {"o/a": [[6], [8]], "o/b": [[9], [9]]}
-    run = run_of(x=others | {"minitx/t": [[2], [2]]})
+    run = {"cases": {"x": sets_of(others | {"minitx/t": [[2], [2]]})}}
     value, fastest = summary.reached(ratio, run)
     assert value[0] == pytest.approx(0.5 * (3 + 4) / 2) and fastest == "o/a"
     assert [summary.verdict(ratio, x) for x in (2.0, 1.5, 1.49)] == ["aim", "yes", "no"]
@@ -168,16 +154,15 @@ def test_wanted_numbers_reach_aim_must_or_neither():
 
 def whole_run():
     """Every case with made-up seconds: 1 for minitx and NumPy's, 2 for everybody else."""
-    seconds = {}
+    run = {"cases": {}, "settings": SETTINGS, "installed": {"minitx": 1e8, "torch": None}}
     for case in cases.CASES.values():
         is_fast = {peer: peer.startswith(("minitx", "numpy")) for peer in case.peers}
-        seconds[case.name] = {peer: [[2.0 - is_fast[peer]] * 3] * 2 for peer in case.peers}
-    run = run_of(**seconds)
-    for case in cases.CASES.values():
-        for measured in run["cases"][case.name].values():
+        sets = sets_of({peer: [[2.0 - is_fast[peer]] * 3] * 2 for peer in case.peers})
+        run["cases"][case.name] = sets
+        for measured in sets.values():
             if case.fresh:
                 measured["memory"] = {peer: [[2e8, 5e7]] * 3 for peer in case.peers}
-    return run | {"settings": SETTINGS, "installed": {"minitx": 1e8, "torch": None}}
+    return run
 
 
 SETTINGS = {

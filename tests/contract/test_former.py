@@ -1,15 +1,14 @@
 """Names that results had in 1.0: an array is a number with a warning; what went says so."""
 
-import json
-
 import numpy as np
 import pytest
 import surface
 
 from minitx import analysis
 from minitx.analysis.contract import former
+from minitx.files import read_json
 
-RELEASED = json.loads(surface.ARRAYS.read_text(encoding="utf-8"))
+RELEASED = read_json(surface.ARRAYS)
 
 
 @pytest.fixture(scope="module")

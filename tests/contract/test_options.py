@@ -150,8 +150,9 @@ def test_a_switch_is_the_number_that_it_was_to_a_run_that_is_gone_on_with():
 
 def test_help_shows_choices_ranges_and_switches(experiment, capsys):
     with pytest.raises(SystemExit, match="0"):
-        commands.run_command(["run", "tried", "--help"])
+        commands.run_command("run tried --help".split())
     text = " ".join(capsys.readouterr().out.split())
+    assert "Which?" in text and all(f"--{option.flag}" in text for option in experiment.options)
     assert "--distance {cosine,euclidean}" in text
     assert "(default 8; 2 to 50)" in text and "(default 2; 1 or more)" in text
     assert "[--whole]" in text and "--no-whole" not in text

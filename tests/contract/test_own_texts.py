@@ -56,9 +56,8 @@ def test_pairs_of_a_model_of_dates_are_dates(dates_model):
 def test_other_models_read_the_sample_and_a_sentence_of_words_that_they_have_whole(bundled):
     for name in analysis.EXPERIMENTS:
         assert own(name, bundled) in ({}, {"sentence": corpus.SENTENCE})
-    assert own("joint-space", bundled) and own("joint-space", bundled, sentence="A") == {
-        "sentence": "A"
-    }
+    assert own("joint-space", bundled)
+    assert own("joint-space", bundled, sentence="A") == {"sentence": "A"}
     assert own_texts.says({"text": "sample", "pairs": ""}) == ""
 
 
@@ -81,9 +80,7 @@ def test_alignment_is_of_dates_and_says_so(dates_model, tmp_path, capsys):
 
 def test_the_sample_is_read_where_it_is_named(dates_model):
     result = analysis.run("profiles", dates_model, text="sample", documents=2)
-    assert (
-        result.settings["options"]["text"] == "sample"
-        and own_texts.SAID["dates"] not in result.says
-    )
+    assert result.settings["options"]["text"] == "sample"
+    assert own_texts.SAID["dates"] not in result.says
     result = analysis.run("profiles", dates_model, documents=2)
     assert result.settings["text"]["name"] == "dates.txt" and own_texts.SAID["dates"] in result.says

@@ -28,7 +28,7 @@ def test_a_name_is_given_once():
 def test_options_and_help_come_from_the_function():
     by_name = {option.name: option for option in registry.get("profiles").options}
     assert by_name["clusters"] == Option("clusters", int, 6, "number of clusters", range=AtLeast(1))
-    names = ["text", "pairs", "documents", "tokens", "clustered", "clusters", "reach", "seed"]
+    names = "text pairs documents tokens clustered clusters reach seed".split()
     assert list(by_name) == names
 
 

@@ -1,33 +1,23 @@
 """An experiment from Python: what the command gives, as a Result that shows itself."""
 
-import json
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import undrawn
 from threadpoolctl import threadpool_info
 
 import minitx
 from minitx import analysis, weights
 from minitx.analysis import commands
 from minitx.analysis.contract import registry, results, wording
-from minitx.analysis.drawing import draw
 from minitx.analysis.running import blas, single
+from minitx.files import read_json
 from minitx.text import Wrapped
 
-ROOT = Path(__file__).parents[2]
-LIGHT = """
-import sys
-from minitx import analysis
-heavy = {"scipy", "matplotlib", "huggingface_hub", "tokenizers"}
-print(sorted({name.split(".")[0] for name in sys.modules} & heavy), analysis.Result.__name__)
-"""
 HOSTILE = '<script>alert("&")</script>'
 
 
@@ -63,7 +53,7 @@ def test_a_saved_result_is_the_commands_to_the_byte(tmp_path, bundled, name, opt
 
 
 def test_numbers_are_those_of_the_file(tmp_path, result):
-    record = json.loads((result.save(tmp_path) / "positions.json").read_text(encoding="utf-8"))
+    record = read_json(result.save(tmp_path) / "positions.json")
     assert [*result.numbers] == [*record["headline"]]
     for name, number in record["headline"].items():
         own = result.numbers[name]._asdict()
@@ -96,38 +86,24 @@ def probe_of_options(model, run=None, *, a_name: int = 0, text: str = "sample"):
     [
         ("rotatoin", {}, "unknown experiment 'rotatoin'; did you mean rotation"),
         ("rotation", {"gage": 4}, r"rotation has no option 'gage' \(available: head='auto', .*=8,"),
-        ("rotation", {"gauge": 4.0}, r"gauge is 4.0 \(float\); wanted a whole number, 2 to 50"),
-        ("rotation", {"gauge": "4"}, r"gauge is '4' \(str\); wanted a whole number, 2 to 50"),
-        ("rotation", {"seed": True}, r"seed is True \(bool\); wanted a whole number, 0 or more"),
-        ("rotation", {"head": 3}, r"head is 3 \(int\); wanted text, such as 'auto'"),
-        ("rotation", {"text": None}, r"text is None \(NoneType\); wanted text, such as 'sample'"),
     ],
 )
-def test_a_wrong_name_or_type_is_refused_before_the_model_is_loaded(name, options, match):
+def test_a_wrong_name_is_refused_before_the_model_is_loaded(name, options, match):
     with pytest.raises(ValueError, match=match):
         analysis.run(name, "a model that there is not", **options)
 
 
 def test_a_model_in_the_experiments_place_is_refused(bundled):
-    with pytest.raises(
-        ValueError, match="Model is not a name; the name of an experiment comes first"
-    ):
+    message = "Model is not a name; the name of an experiment comes first"
+    with pytest.raises(ValueError, match=message):
         analysis.run(bundled, "positions")
 
 
 def test_commands_and_pages_check_types_too(tmp_path, bundled):
+    positions, wrong = registry.get("positions"), {"shuffles": "5"}
     with pytest.raises(ValueError, match=r"shuffles is '5' \(str\)"):
-        single.produce(
-            registry.get("positions"), bundled, "tiny-roberta", {"shuffles": "5"}, tmp_path
-        )
+        single.produce(positions, bundled, "tiny-roberta", wrong, tmp_path)
     assert not [*tmp_path.iterdir()]
-
-
-def test_whole_numbers_of_numpy_and_paths_are_options(tmp_path):
-    experiment = replace(registry.get("positions"), run=probe_of_options)
-    checked = experiment.checked({"a_name": np.int64(3), "text": tmp_path})
-    assert checked == {"a_name": 3, "text": str(tmp_path)}
-    assert [type(value) for value in checked.values()] == [int, str]
 
 
 def test_a_partial_checkpoint_runs_what_it_can(bundled):
@@ -155,10 +131,8 @@ def test_a_download_is_named_by_its_hub_id(tmp_path, bundled):
 def test_the_figure_is_ones_own_and_has_the_title(result):
     first, second = result.figure(), result.figure()
     assert first is not second
-    assert (
-        first.get_suptitle()
-        == "Do position embeddings have spectral peaks away from frequency 0?  (tiny-roberta)"
-    )
+    question = "Do position embeddings have spectral peaks away from frequency 0?"
+    assert first.get_suptitle() == f"{question}  (tiny-roberta)"
     first.axes[0].set_title("mine")
     assert second.axes[0].get_title() != "mine"
     plain = result._experiment.draw(result.arrays).get_figheight()
@@ -214,12 +188,6 @@ def test_the_list_tells_names_questions_and_options():
         analysis.nothing  # noqa: B018
 
 
-def test_importing_analysis_is_light():
-    command = [sys.executable, "-c", LIGHT]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=True)
-    assert done.stdout.split() == ["[]", "Result"]
-
-
 # --- threads
 
 
@@ -233,42 +201,32 @@ def threads_seen(model, run=None, *, seed: int = 0):
     return {"threads": threads_of_blas()}
 
 
-def empty_figure(arrays):
-    """A figure with empty axes."""
-    figure = draw.figure(1, 1)
-    figure.subplots()
-    return figure
-
-
 @pytest.fixture
 def two_threads(monkeypatch):
     """An experiment that counts threads, where both have two."""
-    counting = registry.Experiment(threads_seen, "How many?", draw=empty_figure)
+    counting = registry.Experiment(threads_seen, "How many?", draw=undrawn.empty)
     monkeypatch.setitem(registry.EXPERIMENTS, "threads-seen", counting)
-    with blas.limit(2):
-        yield threads_of_blas
-
-
-def test_products_have_one_thread_while_an_experiment_runs(two_threads, bundled, monkeypatch):
-    if two_threads() != [2, 2]:
-        pytest.skip("this BLAS cannot be asked")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    with blas.limit(2):
+        if threads_of_blas() != [2, 2]:
+            pytest.skip("this BLAS cannot be asked")
+        yield
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_products_have_one_thread_while_an_experiment_runs(bundled, monkeypatch):
     assert analysis.run("threads-seen", bundled).arrays["threads"].tolist() == [1, 1]
-    assert two_threads() == [2, 2]
+    assert threads_of_blas() == [2, 2]
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # the user's choice
     assert analysis.run("threads-seen", bundled).arrays["threads"].tolist() == [2, 2]
 
 
-def test_products_have_one_thread_where_files_are_written(
-    two_threads, bundled, monkeypatch, tmp_path
-):
+@pytest.mark.usefixtures("two_threads")
+def test_products_have_one_thread_where_files_are_written(bundled, tmp_path):
     """As a report does in the caller's own process."""
-    if two_threads() != [2, 2]:
-        pytest.skip("this BLAS cannot be asked")
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     outcome = single.produce(registry.get("threads-seen"), bundled, "x", {}, tmp_path)
     assert outcome.result["threads"].tolist() == [1, 1]
-    assert two_threads() == [2, 2]
+    assert threads_of_blas() == [2, 2]
 
 
 def test_a_model_with_other_weights_gives_other_numbers(result, bundled):

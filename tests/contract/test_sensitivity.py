@@ -1,16 +1,14 @@
 """How much verdicts hang on their thresholds, from results alone."""
 
-import json
-
 import numpy as np
 import pytest
 
-import minitx
 from minitx import analysis
 from minitx.analysis.contract import nothing, registry, sensitivity
 from minitx.analysis.contract.rules import Asks, Below, Each, Every, Of, Provided, Without
 from minitx.analysis.pages import overview, section
 from minitx.analysis.running import single
+from minitx.files import read_json
 
 
 def asked(rule, **given):
@@ -86,14 +84,13 @@ def test_a_record_in_words():
     ]
 
 
-def test_the_report_has_it_on_hover_and_in_the_json(tmp_path):
+def test_the_report_has_it_on_hover_and_in_the_json(bundled, tmp_path):
     """Every mark of a verdict with a threshold has a title, and the file of a run the record."""
     analysis.run("positions", "tiny-roberta").save(tmp_path)
-    record = json.loads((tmp_path / "positions.json").read_text(encoding="utf-8"))["sensitivity"]
+    record = read_json(tmp_path / "positions.json")["sensitivity"]
     assert record["margin"]["half"] == "yes"
     experiment = registry.get("positions")
-    model = minitx.load("tiny-roberta")
-    outcome = single.produce(experiment, model, "tiny-roberta", {}, tmp_path)
+    outcome = single.produce(experiment, bundled, "tiny-roberta", {}, tmp_path)
     answered = overview.answers([(experiment, outcome, 0.0)], str)
     for html in (answered, section.section(experiment, "tiny-roberta", outcome, 0.0)):
         assert 'title="the margin above chance: holds from 0.25 times' in html

@@ -7,10 +7,7 @@ import gc
 import json
 import mmap
 import re
-import subprocess
-import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,19 +19,6 @@ from minitx import files
 from minitx.checkpoint import UnreadWarning
 
 E = "embeddings.word_embeddings.weight"
-
-
-def same(model, other):
-    """Two loaded models hold the same arrays, bit for bit."""
-    pairs, others = by_name(model), by_name(other)
-    if [name for name, _ in pairs] != [name for name, _ in others]:
-        return False
-    return all((x == y).all() for (_, x), (_, y) in zip(pairs, others))
-
-
-def by_name(model):
-    """(name, array) of every weight, sorted by name; those of one name stay in layer order."""
-    return sorted(tiny.walk(model), key=lambda pair: pair[0])
 
 
 # --- every number exactly
@@ -108,9 +92,8 @@ def test_f16_is_widened_exactly(tmp_path):
 def test_f64_beyond_float32_is_refused_by_name(tmp_path):
     large = tiny.edited(transformer__ln_f__weight=lambda x: x.astype("f8") * 1e300)
     tiny.make(tmp_path, "gpt2-causal", large)
-    with pytest.raises(
-        ValueError, match="'transformer.ln_f.weight' has numbers beyond float32; it"
-    ):
+    message = "'transformer.ln_f.weight' has numbers beyond float32; it"
+    with pytest.raises(ValueError, match=message):
         minitx.load(tmp_path)
     assert minitx.load(tmp_path, dtype=np.float64).weights.ln_final_w.max() > 1e299
 
@@ -118,12 +101,9 @@ def test_f64_beyond_float32_is_refused_by_name(tmp_path):
 def test_f64_is_kept_whole_in_float64_and_rounded_to_nearest_in_float32(tmp_path):
     def double(tensors):
         """Float64 numbers that float32 cannot hold."""
-        changed = {}
-        for name, x in tensors.items():
-            if x.dtype == np.float32:
-                noise = np.random.default_rng(1).normal(size=x.shape) / 3
-                changed[name] = x.astype(np.float64) + noise
-        return changed
+        rng = np.random.default_rng(1)
+        floats = {name: x for name, x in tensors.items() if x.dtype == np.float32}
+        return {name: x + rng.normal(size=x.shape) for name, x in floats.items()}
 
     folder = tiny.make(tmp_path, "bert-masked", double)
     stored = load_file(folder / "model.safetensors")["bert." + E]
@@ -133,14 +113,12 @@ def test_f64_is_kept_whole_in_float64_and_rounded_to_nearest_in_float32(tmp_path
 
 
 def test_tensors_that_are_not_aligned_are_the_same_numbers(tmp_path):
-    def shifted(tensors):
-        return {"a.byte": np.zeros(1, np.uint8)} | tensors
-
-    folder = tiny.make(tmp_path, "gpt2-causal", shifted)
+    byte = {"a.byte": np.zeros(1, np.uint8)}
+    folder = tiny.make(tmp_path, "gpt2-causal", lambda tensors: byte | tensors)
     with pytest.warns(UnreadWarning, match=r"tensors that were not read: a\.byte$"):
         model = minitx.load(folder)
     aligned = minitx.load(tiny.make(tmp_path / "even", "gpt2-causal"))
-    assert same(model, aligned)
+    assert tiny.same(model, aligned)
     assert all(x.flags.aligned for _, x in tiny.walk(model))
     assert not any(mapped(x) for _, x in tiny.walk(model))
     assert model.unused == ("a.byte",)
@@ -177,36 +155,6 @@ def test_tied_weights_share_their_memory():
         assert w.W_type is None or variant.startswith("bert") or w.W_type is w.W_E
 
 
-MEASURE = """
-import re, sys, numpy as np, minitx
-def private():
-    return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-
-minitx.load(sys.argv[2])  # whatever the first load imports
-before = private()
-model = minitx.load(sys.argv[1])
-minitx.forward(model, np.arange(9))
-print(private() - before)
-"""
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="reads Linux's own account of a process"
-)
-def test_a_float32_model_costs_no_second_copy(tmp_path):
-    """A model of 64 MiB is loaded and run: private memory grows by less than 2 MiB."""
-    V = 16 * 2**20 // 18
-    big = np.random.default_rng(0).standard_normal((V, 18), np.float32)
-    tiny.make(tmp_path, "gpt2-causal", tiny.edited(transformer__wte__weight=big), vocab_size=V)
-    size = (tmp_path / "model.safetensors").stat().st_size / 2**20
-    arguments = [sys.executable, "-c", MEASURE, tmp_path, tiny.GOLDEN / "gpt2-causal"]
-    root = Path(minitx.__file__).parents[1]
-    process = subprocess.run(
-        arguments, capture_output=True, timeout=200, text=True, check=True, cwd=root
-    )
-    assert size > 60 and float(process.stdout) < 2  # measured 0.04
-
-
 def test_converted_weights_go_with_their_model(tmp_path):
     """At once, not when Python looks for circles: they are as large as the model."""
     gc.collect()
@@ -237,7 +185,7 @@ def test_any_prefix_or_none_will_do(tmp_path, variant, prefix):
     expected = minitx.load(tiny.GOLDEN / variant)
     for other in ("", "model.", "outer.inner."):
         tiny.make(tmp_path, variant, renamed("^" + re.escape(prefix), other))
-        assert same(minitx.load(tmp_path), expected)
+        assert tiny.same(minitx.load(tmp_path), expected)
 
 
 def renamed(pattern, text):
@@ -256,7 +204,7 @@ def test_gamma_and_beta_are_weight_and_bias_of_a_layer_norm_only(tmp_path):
         return beta(gamma(tensors))
 
     tiny.make(tmp_path, "bert-masked", legacy)
-    assert same(minitx.load(tmp_path), minitx.load(tiny.GOLDEN / "bert-masked"))
+    assert tiny.same(minitx.load(tmp_path), minitx.load(tiny.GOLDEN / "bert-masked"))
     tiny.make(tmp_path, "bert-masked", tiny.edited(bert__pooler__gamma=np.ones(3, np.float32)))
     assert minitx.load(tmp_path).unused == ("pooler.gamma",)
 
@@ -270,25 +218,21 @@ def test_buffers_are_passed_over_and_other_tensors_listed(tmp_path):
     with pytest.warns(UnreadWarning, match=r"tensors that were not read: lm_extra.weight$"):
         model = minitx.load(folder)
     assert model.unused == ("lm_extra.weight",)
-    assert same(model, minitx.load(tiny.GOLDEN / "gpt2-causal"))
+    assert tiny.same(model, minitx.load(tiny.GOLDEN / "gpt2-causal"))
 
 
 def test_what_stands_in_the_layers_must_be_known(tmp_path):
     extra = tiny.edited(transformer__h__0__attn__rotary__weight=np.ones(3, np.float32))
     tiny.make(tmp_path, "gpt2-causal", extra)
-    with pytest.raises(
-        ValueError, match="inside the layers .* no use for: transformer.h.0.attn.rot"
+    with pytest.raises(ValueError, match="inside the layers .* no use for: transformer.h.0.attn.r"):
+        minitx.load(tmp_path)
+    for n_layer, message in (
+        (1, r"no use for: transformer.h.1.attn.c_attn.bias, .*\(12 in"),
+        (3, "no tensor for ln1_w: wanted 'h.2.ln_1.weight'; closest: .*h.1.ln_1"),
     ):
-        minitx.load(tmp_path)
-    tiny.make(tmp_path, "gpt2-causal", n_layer=1)  # a file with more layers than its config
-    with pytest.raises(
-        ValueError, match=r"no use for: transformer.h.1.attn.c_attn.bias, .*\(12 in"
-    ):
-        minitx.load(tmp_path)
-    tiny.make(tmp_path, "gpt2-causal", n_layer=3)
-    message = "no tensor for ln1_w: wanted 'h.2.ln_1.weight'; closest: .*h.1.ln_1"
-    with pytest.raises(ValueError, match=message):
-        minitx.load(tmp_path)
+        tiny.make(tmp_path, "gpt2-causal", n_layer=n_layer)
+        with pytest.raises(ValueError, match=message):
+            minitx.load(tmp_path)
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -385,34 +329,21 @@ def test_a_head_that_is_not_read_is_told_on_loading(tmp_path):
 # --- broken files
 
 
-def with_fields(name, **fields):
-    """A `header` for tiny.make that changes how one tensor is described."""
-
-    def change(header):
-        header[name].update(fields)
-
-    return change
+CUT_OFF = "is cut off or not a safetensors file"
 
 
 @pytest.mark.parametrize(
     "damage,message",
     [
-        (lambda raw: raw[:-1], "bytes.* is cut off or not a safetensors file"),
-        (lambda raw: raw[: len(raw) // 2], "is cut off or not a safetensors file"),
-        (lambda raw: raw[:40], "is cut off or not a safetensors file"),
-        (lambda raw: raw[:5], r"\(5 bytes\) is cut off or not a safetensors file"),
+        (lambda raw: raw[:-1], f"bytes.* {CUT_OFF}"),
+        (lambda raw: raw[: len(raw) // 2], CUT_OFF),
+        (lambda raw: raw[:40], CUT_OFF),
+        (lambda raw: raw[:5], rf"\(5 bytes\) {CUT_OFF}"),
         (lambda raw: b"", "is empty: get the file again"),
-        (lambda raw: raw + b"\0" * 8, "is cut off or not a safetensors file"),
-        # length > file
-        (
-            lambda raw: (10**6).to_bytes(8, "little") + raw[8:],
-            "is cut off or not a safetensors file",
-        ),
-        (
-            lambda raw: (2**63).to_bytes(8, "little") + raw[8:],
-            "is cut off or not a safetensors file",
-        ),
-        (lambda raw: raw[:8] + b"[" + raw[9:], "is cut off or not a safetensors file"),
+        (lambda raw: raw + b"\0" * 8, CUT_OFF),
+        (lambda raw: (10**6).to_bytes(8, "little") + raw[8:], CUT_OFF),  # length > file
+        (lambda raw: (2**63).to_bytes(8, "little") + raw[8:], CUT_OFF),
+        (lambda raw: raw[:8] + b"[" + raw[9:], CUT_OFF),
         (lambda raw: b"PK\3\4" + raw[4:], "is a zip archive, as torch.save writes"),
     ],
     ids=range(10),
@@ -439,9 +370,12 @@ def test_a_damaged_file(tmp_path, damage, message):
 )
 def test_a_header_that_lies(tmp_path, fields):
     """Offsets that overlap, leave the file, run backwards or contradict the shape; no dtype."""
-    header = with_fields("bert.encoder.layer.1.output.dense.bias", **fields)
-    tiny.make(tmp_path, "bert-masked", header=header)
-    with pytest.raises(ValueError, match="is cut off or not a safetensors file: .*"):
+
+    def lies(header):
+        header["bert.encoder.layer.1.output.dense.bias"].update(fields)
+
+    tiny.make(tmp_path, "bert-masked", header=lies)
+    with pytest.raises(ValueError, match=f"{CUT_OFF}: "):
         minitx.load(tmp_path)
 
 
@@ -463,7 +397,7 @@ def write_index(folder, index):
 
 
 def test_shards_are_one_model_and_a_lost_one_is_named(tmp_path):
-    assert same(minitx.load(shards(tmp_path)), minitx.load(tiny.GOLDEN / "gpt2-causal"))
+    assert tiny.same(minitx.load(shards(tmp_path)), minitx.load(tiny.GOLDEN / "gpt2-causal"))
     (tmp_path / "part-1.safetensors").unlink()
     message = "index.json lists shards that are not in .*: part-1.safetensors"
     with pytest.raises(FileNotFoundError, match=message):
@@ -522,9 +456,8 @@ def test_a_folder_without_safetensors(tmp_path):
 
 
 def test_only_two_precisions(tmp_path):
-    for dtype in (np.float16, np.int32):
-        message = f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64"
-        with pytest.raises(ValueError, match=message):
+    for dtype in ("float16", "int32"):
+        with pytest.raises(ValueError, match=f"dtype is {dtype}; a model runs in float32 or fl"):
             minitx.load(tiny.GOLDEN / "bert-bare", dtype=dtype)
 
 
@@ -619,4 +552,4 @@ def test_a_partial_checkpoint_shows_what_it_has_and_runs_nothing(tmp_path, varia
 def test_a_whole_checkpoint_is_the_same_when_parts_may_be_missing(tmp_path):
     for variant in tiny.ONE_EACH:
         folder = tiny.GOLDEN / variant
-        assert same(minitx.load(folder), minitx.load(folder, partial=True))
+        assert tiny.same(minitx.load(folder), minitx.load(folder, partial=True))

@@ -4,31 +4,27 @@ import made
 import numpy as np
 import pytest
 import tiny
-from paired import answer, given, pairs_of
+from paired import answer, given, pairs_of, prepared
+from scipy.stats import spearmanr
 
 import minitx
 from minitx import circuits
 from minitx.circuits.agreement import agreement, ranks
 from minitx.circuits.edges import estimates
-from minitx.circuits.graph import Graph, Node
-from minitx.circuits.measure import read_measure
+from minitx.circuits.graph import Node
 from minitx.circuits.paths import Runs, kept
-from minitx.circuits.texts import read_pairs
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "gpt_neox-sequential"]
 FAMILIES += ["bloom-residual", "qwen3-norms", "bert-masked", "mpnet-token", "modernbert-masked"]
-FAMILIES += ["albert-inner"]
-FAMILIES += ["bart-causal", "t5-gated", "marian-shared", "gpt2-sequence", "bert-sequence"]
+FAMILIES += [
+    "albert-inner",
+    "bart-causal",
+    "t5-gated",
+    "marian-shared",
+    "gpt2-sequence",
+    "bert-sequence",
+]
 STEP = 1e-5  # of the way from corrupt to clean; measured: 6e-8 of the largest, where it bends
-
-
-def prepared(model, lengths=(6, 4)):
-    """The graph, the pairs and the measure of some random texts."""
-    clean, corrupt = pairs_of(model, lengths)
-    options = given(model)
-    pairs = read_pairs(model, clean, corrupt, options.get("prefix"))
-    number = read_measure(model, answer(model), pairs.clean, options.get("place"))
-    return Graph(model), pairs, number
 
 
 @pytest.mark.parametrize("variant", FAMILIES)
@@ -144,8 +140,6 @@ def test_agreement_by_hand():
     assert ranks(np.array([3.0, 1.0, 3.0, 0.0])).tolist() == [2.5, 1.0, 2.5, 0.0]
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 300))
-    from scipy.stats import spearmanr
-
     both = agreement(x, x + y)
     assert abs(both.rank_correlation - spearmanr(x, x + y).statistic) < 1e-12
     first = [{*np.argsort(-abs(z))[:50]} for z in (x, x + y)]

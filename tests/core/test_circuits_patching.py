@@ -4,32 +4,25 @@ import made
 import numpy as np
 import pytest
 import tiny
-from paired import ANSWER, answer, given, pairs_of
+from paired import ANSWER, answer, contrast, given, pairs_of, record
 
 import minitx
 from minitx import circuits
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "bert-masked", "mpnet-masked"]
-FAMILIES += ["albert-inner"]
-FAMILIES += ["bart-causal", "t5-gated", "bert-question"]
+FAMILIES += ["albert-inner", "bart-causal", "t5-gated", "bert-question"]
 
 
-def by_hand(model, base, donor, key, i, options):
+def by_hand(model, base, donor, key, i):
     """The measure of one text alone, without padding, with index i of a point from another."""
-
-    def record(ids, keep, edits=None):
-        if model.encoder is None:
-            return minitx.run(model, ids, keep, edits)
-        return minitx.run(model, options["prefix"], keep, edits, source=ids)
-
-    value = record(donor, key)[key]
+    value = record(model, donor, key)[key]
 
     def patched(x):
         x[:, i] = value[:, i]
         return x
 
-    y = record(base, "logits", {key: patched})["logits"][0, options.get("place", -1)]
-    return y[answer(model)[0]] - y[answer(model)[1]]
+    y = record(model, base, "logits", {key: patched})["logits"]
+    return contrast(model, y[0, given(model).get("place", -1)])
 
 
 @pytest.mark.parametrize(
@@ -42,15 +35,14 @@ def test_patches_are_those_of_single_runs(variant, point):
     if model.encoder is None and point.startswith(("cross_", "enc_")):
         pytest.skip("one stack")
     clean, corrupt = pairs_of(model)
-    options = given(model)
-    effects = circuits.patch(model, clean, corrupt, answer(model), point, **options)
+    effects = circuits.patch(model, clean, corrupt, answer(model), point, **given(model))
     by_place = point == "mlp_out" and model.encoder is None
     for pair, layer in np.ndindex(3, 2):
         n = effects.into_corrupt.shape[2]
         short = n - len(clean[pair]) if by_place else 0
         left = short if model.config.causal else 0
         for i in range(left, n - short + left):
-            arguments = (point, layer), i - left, options
+            arguments = (point, layer), i - left
             value = by_hand(model, corrupt[pair], clean[pair], *arguments)
             assert abs(effects.into_corrupt[pair, layer, i] - value) < 1e-12
             value = by_hand(model, clean[pair], corrupt[pair], *arguments)

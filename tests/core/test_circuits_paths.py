@@ -4,7 +4,7 @@ import made
 import numpy as np
 import pytest
 import tiny
-from paired import answer, given, pairs_of
+from paired import answer, contrast, given, pairs_of, record
 
 import minitx
 from minitx import circuits
@@ -16,8 +16,8 @@ from minitx.points import name_of, points
 LIMIT = 1e-12  # measured: 3e-14
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "gpt_neox-sequential"]
 FAMILIES += ["bloom-residual", "qwen3-norms", "bert-question", "mpnet-token", "modernbert-masked"]
-FAMILIES += ["albert-inner"]
-FAMILIES += ["bart-causal", "t5-gated", "marian-shared"]
+FAMILIES += ["albert-inner", "bart-causal", "t5-gated", "marian-shared"]
+NAMED = ["gpt2-causal", "llama-grouped", "bert-question", "bart-causal"]
 FROZEN = {"z", "cross_z", "enc_z"}
 MLPS = {"mlp_out", "enc_mlp_out"}
 
@@ -34,14 +34,7 @@ def drawn_edges(model, n=4):
     return drawn + [edges[i] for i in rng.integers(0, len(edges), n)]
 
 
-def record(model, ids, options, keep, edits=None):
-    """A run of one text."""
-    if model.encoder is None:
-        return minitx.run(model, ids, keep, edits)
-    return minitx.run(model, options["prefix"], keep, edits, source=ids)
-
-
-def by_hand(model, base, own, other, sender, receiver, options, frozen):
+def by_hand(model, base, own, other, sender, receiver, frozen):
     """The measure where all heads (and MLPs) of the base run stand still but the sender.
 
     own, other: traces of the base and of the text that the sender's output comes from.
@@ -57,20 +50,17 @@ def by_hand(model, base, own, other, sender, receiver, options, frozen):
         edits[key] = other[key]
     else:
         edits[sender.name] = other[sender.name]
-    if receiver.name == "logits":
-        y = record(model, base, options, "logits", edits)["logits"]
-    elif receiver.head is None:
-        key = f"{receiver.name}_out", receiver.layer
-        edits.pop(key, None)
-        value = record(model, base, options, key, edits)[key]
-        y = record(model, base, options, "logits", {key: value})["logits"]
-    else:
+    if receiver.head is not None:
         key = receiver.name, receiver.layer
         value = own[key].copy()
-        value[:, receiver.head] = record(model, base, options, key, edits)[key][:, receiver.head]
-        y = record(model, base, options, "logits", {key: value})["logits"]
-    y = y[0, options.get("place", -1)]
-    return y[answer(model)[0]] - y[answer(model)[1]]
+        value[:, receiver.head] = record(model, base, key, edits)[key][:, receiver.head]
+        edits = {key: value}
+    elif receiver.name != "logits":
+        key = f"{receiver.name}_out", receiver.layer
+        edits.pop(key, None)
+        edits = {key: record(model, base, key, edits)[key]}
+    y = record(model, base, "logits", edits)["logits"]
+    return contrast(model, y[0, given(model).get("place", -1)])
 
 
 @pytest.mark.parametrize("mlps", ["frozen", "recomputed"])
@@ -78,15 +68,13 @@ def by_hand(model, base, own, other, sender, receiver, options, frozen):
 def test_paths_are_those_of_frozen_runs(variant, mlps):
     model = tiny.load(variant)
     clean, corrupt = pairs_of(model, (6, 6))
-    options = given(model)
     frozen = FROZEN | MLPS if mlps == "frozen" else FROZEN
-    of_clean, of_corrupt = (
-        [record(model, ids, options, None) for ids in texts] for texts in (clean, corrupt)
-    )
+    of_clean, of_corrupt = ([record(model, x, None) for x in texts] for texts in (clean, corrupt))
     for i, (sender, receiver) in enumerate(drawn_edges(model)):
         ends = answer(model), sender, receiver
-        path = circuits.path_patch(model, clean, corrupt, *ends, mlps=mlps, null=False, **options)
-        edge = sender, receiver, options, frozen
+        how = given(model) | {"mlps": mlps, "null": False}
+        path = circuits.path_patch(model, clean, corrupt, *ends, **how)
+        edge = sender, receiver, frozen
         pair = i % 2  # they take turns
         own, other = of_clean[pair], of_corrupt[pair]
         value = by_hand(model, corrupt[pair], other, own, *edge)
@@ -150,9 +138,7 @@ def test_senders_and_receivers_in_groups():
     assert abs(circuits.path_patch(*asked, (-2, 1), ("k", -1, 1)).lost) < 1e-9
 
 
-@pytest.mark.parametrize(
-    "variant", ["gpt2-causal", "llama-grouped", "bert-question", "bart-causal"]
-)
+@pytest.mark.parametrize("variant", NAMED)
 def test_a_name_alone_is_each_of_its_receivers(variant):
     """Also in how far chance goes; a receiver before the sender is not reached."""
     model = tiny.load(variant)
@@ -164,21 +150,14 @@ def test_a_name_alone_is_each_of_its_receivers(variant):
     for sender, name in dict.fromkeys((s, r.name) for s, r in edges):
         path = circuits.path_patch(*asked, sender, name, **given(model))
         nodes = [node for node in graph.receivers if node.name == name]
-        assert path.effects.size == len(nodes)
+        alone = {}
         for node in nodes:
-            index = [x for x in node[1:] if x is not None]
-            if not graph.reaches(sender, node):
-                assert path.effects[*index] == path.null[*index] == path.lost[*index] == 0
-                continue
-            alone = circuits.path_patch(*asked, sender, node, **given(model))
-            for values in ("effects", "lost", "null", "lost_null"):
-                difference = getattr(path, values)[*index] - getattr(alone, values)
-                assert abs(difference) < LIMIT, (node, values)
+            if graph.reaches(sender, node):
+                alone[node] = circuits.path_patch(*asked, sender, node, **given(model))
+        assert_each_is_alone(path, nodes, alone)
 
 
-@pytest.mark.parametrize(
-    "variant", ["gpt2-causal", "llama-grouped", "bert-question", "bart-causal"]
-)
+@pytest.mark.parametrize("variant", NAMED)
 def test_a_name_alone_is_each_of_its_senders(variant):
     """Into several receivers at once, of which some are not reached."""
     model = tiny.load(variant)
@@ -191,16 +170,24 @@ def test_a_name_alone_is_each_of_its_senders(variant):
         pair = [r for r in reached if r.name == reached[0].name and r.layer is not None][-2:]
         for receivers in ([reached[-1]], pair or reached[-1:]):
             path = circuits.path_patch(*asked, name, receivers, **given(model))
-            assert path.effects.size == len(nodes)
+            alone = {}
             for node in nodes:
-                index = [x for x in node[1:] if x is not None]
-                if not any(graph.reaches(node, r) for r in receivers):
-                    assert path.effects[*index] == path.null[*index] == path.lost[*index] == 0
-                    continue
-                alone = circuits.path_patch(*asked, node, receivers, **given(model))
-                for values in ("effects", "lost", "null", "lost_null"):
-                    difference = getattr(path, values)[*index] - getattr(alone, values)
-                    assert abs(difference) < LIMIT, (node, values)
+                if any(graph.reaches(node, r) for r in receivers):
+                    alone[node] = circuits.path_patch(*asked, node, receivers, **given(model))
+            assert_each_is_alone(path, nodes, alone)
+
+
+def assert_each_is_alone(path, nodes, alone):
+    """Numbers of many nodes at once are those of each; alone: {node: path} of those reached."""
+    assert path.effects.size == len(nodes)
+    for node in nodes:
+        index = [x for x in node[1:] if x is not None]
+        if node not in alone:
+            assert path.effects[*index] == path.null[*index] == path.lost[*index] == 0
+            continue
+        for values in ("effects", "lost", "null", "lost_null"):
+            difference = getattr(path, values)[*index] - getattr(alone[node], values)
+            assert abs(difference) < LIMIT, (node, values)
 
 
 def test_one_direction_without_null_is_a_quarter_of_the_work(monkeypatch):
@@ -213,8 +200,7 @@ def test_one_direction_without_null_is_a_quarter_of_the_work(monkeypatch):
         assert np.array_equal(getattr(part, mine), getattr(whole, mine))
         assert np.isnan(getattr(part, other)).all() and np.isnan(part.null).all()
         assert np.isnan(part.intervals).all() == (into == "clean")
-    passes = []
-    counted = Later.values
+    passes, counted = [], Later.values
     monkeypatch.setattr(Later, "values", lambda *given: passes.append(0) or counted(*given))
     circuits.path_patch(*asked, (0, 1), "q")
     n = len(passes)

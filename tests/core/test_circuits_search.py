@@ -6,16 +6,15 @@ import made
 import numpy as np
 import pytest
 import tiny
-from paired import answer, given, pairs_of
+from paired import answer, given, pairs_of, prepared
+from scipy.special import softmax
 
 from minitx import circuits
 from minitx.analysis.measures import circuit_drawing
 from minitx.circuits.graph import Graph, Node
-from minitx.circuits.measure import read_measure
 from minitx.circuits.paths import kept
 from minitx.circuits.routes import Routes
 from minitx.circuits.search import Trial, _random, _random_in_layers, nearness
-from minitx.circuits.texts import read_pairs
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "bloom-residual", "qwen3-norms"]
 FAMILIES += ["bert-masked", "mpnet-token", "modernbert-masked", "bart-causal", "t5-gated"]
@@ -23,20 +22,17 @@ FAMILIES += ["marian-shared", "gpt2-sequence", "bert-sequence"]
 LIMIT = 1e-12  # measured: 1e-14
 
 
-def prepared(model, lengths=(6, 4)):
+def routes_of(model, lengths=(6, 4)):
     """The Routes of some random pairs, and the measure of the clean and of the corrupt texts."""
-    clean, corrupt = pairs_of(model, lengths)
-    options = given(model)
-    pairs = read_pairs(model, clean, corrupt, options.get("prefix"))
-    number = read_measure(model, answer(model), pairs.clean, options.get("place"))
+    graph, pairs, number = prepared(model, lengths)
     traces = [side.run(model, kept(model, side)) for side in pairs]
     values = [number.values(trace["logits"]) for trace in traces]
-    return Routes(Graph(model), pairs, traces, number), *values
+    return Routes(graph, pairs, traces, number), *values
 
 
 @pytest.mark.parametrize("variant", FAMILIES)
 def test_all_edges_are_the_clean_run_and_none_the_corrupt_one(variant):
-    routes, clean, corrupt = prepared(tiny.load(variant))
+    routes, clean, corrupt = routes_of(tiny.load(variant))
     edges = routes.graph.edges()
     assert abs(routes.values(edges) - clean).max() < LIMIT
     assert abs(routes.values([]) - corrupt).max() < LIMIT
@@ -47,7 +43,7 @@ def test_all_edges_are_the_clean_run_and_none_the_corrupt_one(variant):
 def test_an_edge_and_all_that_can_follow_is_a_path(variant):
     """One edge from the embeddings; all edges from other senders, which carry what follows."""
     model = tiny.load(variant)
-    routes, _, _ = prepared(model)
+    routes, _, _ = routes_of(model)
     clean, corrupt = pairs_of(model, (6, 4))
     edges = routes.graph.edges()
     from_embeddings = [edge for edge in edges if edge[0].layer is None]
@@ -60,7 +56,7 @@ def test_an_edge_and_all_that_can_follow_is_a_path(variant):
 def test_a_circuit_by_hand():
     """Half of the edges of a GPT-2, each receiver's stream summed by itself."""
     model = tiny.load("gpt2-causal")
-    routes, _, _ = prepared(model, (6,))
+    routes, _, _ = routes_of(model, (6,))
     edges = routes.graph.edges()
     circuit = [edges[i] for i in np.random.default_rng(3).permutation(len(edges))[:38]]
     out = {}
@@ -97,9 +93,7 @@ def slow_pass(model, graph, out, stream):
             k = normed["k"] @ w.W_K[:, own] + w.b_K[own]
             v = normed["v"] @ w.W_V[:, own] + w.b_V[own]
             scores = np.where(np.tri(len(q), dtype=bool), q @ k.T / 6**0.5, -np.inf)
-            pattern = np.exp(scores - scores.max(-1, keepdims=True))
-            pattern /= pattern.sum(-1, keepdims=True)
-            out[graph.sender((layer, h))][1] = (pattern @ v @ w.W_O[own])[None]
+            out[graph.sender((layer, h))][1] = (softmax(scores, axis=-1) @ v @ w.W_O[own])[None]
         x = norm(stream(graph.receiver(("mlp", layer)), layer + 1), w.ln2_w, w.ln2_b)
         pre = x @ w.W_in + w.b_in
         inner = 1 + np.tanh((2 / np.pi) ** 0.5 * (pre + 0.044715 * pre**3))
@@ -115,8 +109,6 @@ def test_the_circuit_that_was_made():
     circuit = circuits.find(made.induction(), pairs, answers)
     names = {f"{sender} -> {receiver}" for sender, receiver in circuit.edges}
     assert names == {"embed -> v L0H0", "head L0H0 -> k L1H1", "head L1H1 -> logits"}
-    between_heads = [edge for edge in circuit.edges if edge[0].head == 0]
-    assert [str(node) for node in between_heads[0]] == ["head L0H0", "k L1H1"]
     assert abs(circuit.faithfulness - 1) < 1e-9 and abs(circuit.completeness - 1) < 1e-9
     assert circuit.answer == "yes" and circuit.null < 0.1
     assert circuit.random.shape == circuit.random_in_layers.shape == (100,)
@@ -157,8 +149,7 @@ def test_random_circuits_have_as_many_edges_in_the_same_layers():
     rng = np.random.default_rng(1)
 
     def layers(some):
-        names = [f"{a.name[:4] == 'enc_'} {a.layer} {b.layer}" for a, b in some]
-        return sorted(names)
+        return sorted(f"{a.name[:4] == 'enc_'} {a.layer} {b.layer}" for a, b in some)
 
     drawn = [_random_in_layers(edges, 50, rng) for _ in range(3)]
     assert drawn[0] != drawn[1]

@@ -4,13 +4,11 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-import rooms
 import tiny
+from processes import python
 
 import minitx
 from minitx.research import shards as writing
@@ -54,11 +52,17 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "llama-grouped", "t5-gated", "deberta-masked"])
+def record_of(folder):
+    return json.loads((folder / "collection.json").read_text())
+
+
+def write_record(folder, record):
+    (folder / "collection.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("variant", tiny.SINGLE)
 def test_rows_are_those_of_runs(variant, tmp_path):
-    model = tiny.load(variant)
-    if model.encoder is not None:
-        model = model.encoder
+    model = tiny.single(variant)
     rows = documents(model)
     kept = minitx.collect(model, iter(rows), KEEP, tmp_path / "c")
     assert [*np.concatenate(rows)] == [*kept.tokens] and len(kept) == len(kept.tokens)
@@ -88,11 +92,8 @@ def test_ten_kills_leave_the_same_bytes(tmp_path):
     rows = tiny.ids(model, 200, 7)
     np.save(tmp_path / "rows.npy", rows)
     minitx.collect(model, rows, ["resid_post", ("z", 1)], tmp_path / "whole")
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (rooms.ROOT, *sys.path[:1])))}
-    env["PYTHONPATH"] += os.pathsep + str(rooms.ROOT / "tests" / "tools")
-    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "killed"), str(tmp_path / "rows.npy")]
-    done = subprocess.run(arguments, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split().count(str(-signal.SIGKILL)) == 10, done.stdout
+    code, said = python("-c", KILLED, str(tmp_path / "killed"), str(tmp_path / "rows.npy"))
+    assert code == 0 and said.split().count(str(-signal.SIGKILL)) == 10, said
     begun = minitx.open_collection(tmp_path / "killed")
     assert 0 < begun.record["documents"] < 200 and "not whole" in repr(begun)
     assert content(tmp_path / "killed") != content(tmp_path / "whole")
@@ -188,25 +189,19 @@ def test_what_does_not_fit_is_said(given, match, tmp_path):
         minitx.collect(tiny.load("gpt2-causal"), **given)
 
 
-@pytest.mark.parametrize("variant", ["bart-causal", "images/vit-image"])
-def test_models_that_read_no_single_text_are_refused(variant, tmp_path):
-    with pytest.raises(ValueError, match="encoder-decoder|reads pictures"):
-        minitx.collect(tiny.load(variant), [[1, 2]], out=tmp_path)
-
-
 def test_a_damaged_collection_is_refused(begun, tmp_path):
     _, _, folder = begun
     with pytest.raises(FileNotFoundError, match="is no collection: it has no collection.json"):
         minitx.open_collection(tmp_path)
     with pytest.raises(KeyError, match=r"\('q', 0\) is not in this collection; it has resid_post"):
         minitx.open_collection(folder)["q", 0]
-    record = json.loads((folder / "collection.json").read_text())
+    record = record_of(folder)
     copy = shutil.copytree(folder, tmp_path / "copy")
     os.truncate(copy / "z.1.npy", 100)
     with pytest.raises(ValueError, match=r"z.1.npy has 100 bytes; expected \d+ or more"):
         minitx.open_collection(copy)
     for name, value in {"tokens": -1, "format": "x", "arrays": [], "whole": 1}.items():
-        (copy / "collection.json").write_text(json.dumps(record | {name: value}))
+        write_record(copy, record | {name: value})
         with pytest.raises(ValueError, match=f"is damaged: '{name}' is"):
             minitx.open_collection(copy)
 
@@ -217,9 +212,9 @@ def test_a_damaged_collection_is_refused(begun, tmp_path):
 def test_a_record_that_its_files_contradict_is_refused(begun, tmp_path, entry):
     """Another type or width of a point, which would be read as other numbers."""
     copy = shutil.copytree(begun[2], tmp_path / "copy")
-    record = json.loads((copy / "collection.json").read_text())
+    record = record_of(copy)
     record["arrays"]["z.1"] = entry
-    (copy / "collection.json").write_text(json.dumps(record))
+    write_record(copy, record)
     with pytest.raises(ValueError, match=r"z.1.npy has .*of the two is damaged|'arrays' is|bytes;"):
         minitx.open_collection(copy)
 
@@ -227,12 +222,12 @@ def test_a_record_that_its_files_contradict_is_refused(begun, tmp_path, entry):
 def test_fewer_rows_than_a_whole_collection_has_and_another_file_are_refused(begun, tmp_path):
     model, rows, _ = begun
     folder = minitx.collect(model, rows, KEEP, tmp_path / "c").folder
-    record = json.loads((folder / "collection.json").read_text())
+    record = record_of(folder)
     for n in 0, 1, record["tokens"] - 1:
-        (folder / "collection.json").write_text(json.dumps(record | {"tokens": n}))
+        write_record(folder, record | {"tokens": n})
         with pytest.raises(ValueError, match="one of the two is damaged"):
             minitx.open_collection(folder)
-    (folder / "collection.json").write_text(json.dumps(record))
+    write_record(folder, record)
     shutil.copy(folder / "post.0.npy", folder / "z.1.npy")
     with pytest.raises(ValueError, match="z.1.npy has not the header of"):
         minitx.open_collection(folder)
@@ -266,9 +261,9 @@ DAMAGES = a_bit_flips, files_change_places, layers_are_fewer, an_entry_is_lost
 def test_numbers_that_are_not_those_written_are_refused(begun, damage):
     """When a point is asked for, but not if `check` is false; and before a call is continued."""
     model, rows, folder = begun
-    record = json.loads((folder / "collection.json").read_text())
+    record = record_of(folder)
     damage(folder, record)
-    (folder / "collection.json").write_text(json.dumps(record))
+    write_record(folder, record)
     collection = minitx.open_collection(folder)
     with pytest.raises(ValueError, match=r"\.npy or collection.json is damaged: crc32 is \d+; exp"):
         [collection[key] for key in collection.keys]
@@ -280,12 +275,12 @@ def test_numbers_that_are_not_those_written_are_refused(begun, damage):
 
 def test_a_collection_of_before_checksums_is_read_and_gets_them(begun, tmp_path):
     model, rows, folder = begun
-    record = json.loads((folder / "collection.json").read_text())
+    record = record_of(folder)
     crc32 = record.pop("crc32")
-    (folder / "collection.json").write_text(json.dumps(record | {"crc32": {"z.1": 1}}))
+    write_record(folder, record | {"crc32": {"z.1": 1}})
     with pytest.raises(ValueError, match="'crc32' is of other files than 'arrays'"):
         minitx.open_collection(folder)
-    (folder / "collection.json").write_text(json.dumps(record))
+    write_record(folder, record)
     assert len(minitx.open_collection(folder)["z", 1]) and crc32
     minitx.collect(model, rows, KEEP, folder)
     minitx.collect(model, rows, KEEP, tmp_path / "whole")

@@ -1,39 +1,48 @@
 """config.json: what is needed, what is refused, and what a file's wording comes out as."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 import tiny
 
 import minitx
+from minitx.config_parts import Generation
 from minitx.families import from_hf
 
 BERT = (
     "vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size "
     "max_position_embeddings"
-).split()
-DISTILBERT = "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings".split()
-GPT2 = "vocab_size n_embd n_layer n_head n_positions".split()
-NEEDED = {  # sizes: other values of a class are seldom a checkpoint's
-    "bert": BERT,
-    "roberta": BERT,
-    "xlm-roberta": BERT,
-    "camembert": BERT,
-    "distilbert": DISTILBERT,
-    "gpt2": GPT2,
-}
-VARIANT = {tiny.config(name)["model_type"]: name for name in tiny.ONE_EACH}
+)
+DISTILBERT = "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings"
+GPT2 = "vocab_size n_embd n_layer n_head n_positions"
+BART = (
+    "vocab_size d_model max_position_embeddings decoder_start_token_id "
+    "encoder_layers encoder_attention_heads encoder_ffn_dim "
+    "decoder_layers decoder_attention_heads decoder_ffn_dim"
+)
+# sizes: other values of a class are seldom a checkpoint's
+NEEDED = dict(zip(tiny.ONE_EACH, [BERT] * 4 + [DISTILBERT, GPT2], strict=True))
+OF_PAIRS = {"bart-causal": BART, "marian-shared": BART}
+OF_PAIRS["t5-relu"] = "vocab_size d_model d_ff num_layers num_heads"
 
 
-@pytest.mark.parametrize("family,key", [(f, key) for f in NEEDED for key in NEEDED[f]])
-def test_a_missing_key_is_named_and_no_default_is_taken(family, key):
-    absent = tiny.config(VARIANT[family], drop=[key])
-    null = tiny.config(VARIANT[family], **{key: None})
-    message = rf"'{key}' is missing \({family}\); available: .*model_type"
-    for settings in (absent, null):
+def needed(variant):
+    """The keys that a variant's config cannot lack."""
+    return (NEEDED | OF_PAIRS)[variant].split()
+
+
+@pytest.mark.parametrize(
+    "variant,key", [(name, key) for name in NEEDED | OF_PAIRS for key in needed(name)]
+)
+def test_a_missing_size_is_named_and_no_default_is_taken(variant, key):
+    settings = tiny.config(variant, drop=["num_decoder_layers"])
+    absent = {name: value for name, value in settings.items() if name != key}
+    message = rf"'{key}' is missing \({settings['model_type']}\); available: .*model_type"
+    for given in (absent, settings | {key: None}):
         with pytest.raises(ValueError, match=message):
-            from_hf(settings)
+            from_hf(given)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +63,26 @@ def test_what_is_no_size_may_be_missing_and_is_then_the_librarys_default(
     assert getattr(from_hf(tiny.config(variant, drop=[key])), field) == value
 
 
-@pytest.mark.parametrize("family", NEEDED)
-def test_nothing_else_is_needed(family):
-    full = tiny.config(VARIANT[family])
-    config = from_hf({key: full[key] for key in ["model_type", *NEEDED[family]]})
-    assert config.model_type == family and config.tied is True
+@pytest.mark.parametrize("variant", NEEDED)
+def test_nothing_else_is_needed(variant):
+    full = tiny.config(variant)
+    config = from_hf({key: full[key] for key in ["model_type", *needed(variant)]})
+    assert config.model_type == full["model_type"] and config.tied is True
     assert (config.n_layers, config.d_model, config.d_head) == (2, 18, 6)
     assert config.scale_attn and not config.scale_by_layer and config.task_head is None
+
+
+@pytest.mark.parametrize("variant", OF_PAIRS)
+def test_nothing_else_is_needed_for_two_stacks(variant):
+    full = tiny.config(variant)
+    own = ["pad_token_id"] if variant == "t5-relu" else []  # T5's start, where none is named
+    config = from_hf({key: full[key] for key in ["model_type", *needed(variant), *own]})
+    assert config.model_type == full["model_type"] and config.tied is True
+    assert (config.n_layers, config.d_model, config.encoder.n_layers) == (2, 18, 2)
+    assert config.causal and not config.encoder.causal and config.encoder.encoder is None
+    assert config.start_id == full["decoder_start_token_id"]
+    assert config.end_id is None and config.generation == Generation()
+    assert config.embed_scale == 1
 
 
 def test_what_the_families_differ_in():
@@ -75,7 +97,7 @@ def test_what_the_families_differ_in():
     assert from_hf(tiny.config("distilbert-masked")).eps == 1e-12
     assert from_hf(tiny.config("gpt2-causal", n_inner=None)).d_mlp == 4 * 18
     assert from_hf(tiny.config("gpt2-causal", n_inner=30)).d_mlp == 30
-    assert [from_hf(tiny.config(v)).causal for v in VARIANT.values()] == [False] * 5 + [True]
+    assert [from_hf(tiny.config(v)).causal for v in tiny.ONE_EACH] == [False] * 5 + [True]
 
 
 def test_the_factor_on_scores():
@@ -118,27 +140,43 @@ def test_no_config_or_not_one(tmp_path):
         minitx.load(tmp_path)
 
 
-NUMBERS = [None, True, False, -1, 0, 10**9, 1.5, float("nan")]
-VALUES = [*NUMBERS, "x", "", [], ["x"], {}, {"a": 1}]
+VALUES = [None, True, False, -1, 0, 10**9, 1.5, float("nan"), "x", "", [], ["x"], {}, {"a": 1}]
+WHOLE = ["roberta-masked", "gpt2-causal", "distilbert-masked", *tiny.PAIRS]  # all their keys
+KEYS = {  # those about places, sizes and caps
+    "llama-grouped": ("head_dim", "num_key_value_heads", "rope_parameters", "attention_bias"),
+    "llama-tied": ("rope_theta", "rope_scaling", "mlp_bias", "max_position_embeddings"),
+    "opt-before": ("do_layer_norm_before", "word_embed_proj_dim", "enable_bias", "ffn_dim"),
+    "gptj-tied": ("rotary_dim", "n_inner", "n_positions", "rotary"),
+    "phi3-part": ("partial_rotary_factor", "sliding_window", "num_key_value_heads"),
+    "falcon-single-key": ("num_kv_heads", "multi_query", "new_decoder_architecture", "bias"),
+    "gemma2-capped": ("query_pre_attn_scalar", "attn_logit_softcapping", "head_dim", "layer_types"),
+    "gpt_neo-untied": ("attention_types", "attention_layers", "window_size", "intermediate_size"),
+    "gemma-shared": ("head_dim", "hidden_act", "hidden_activation", "rope_scaling"),
+    "phi-norms": (
+        "qk_layernorm",
+        "partial_rotary_factor",
+        "num_key_value_heads",
+        "rope_parameters",
+    ),
+    "smollm3-listed": ("no_rope_layers", "no_rope_layer_interval", "layer_types", "sliding_window"),
+    "gemma3-all": ("sliding_window_pattern", "rope_parameters", "layer_types"),
+}
 
 
-@pytest.mark.parametrize(
-    "variant", ["roberta-masked", "gpt2-causal", "distilbert-masked", *tiny.PAIRS]
-)
+@pytest.mark.parametrize("variant", [*WHOLE, *KEYS])
 def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
     """No JSON value raises anything but ValueError; what loads also runs, or says why not."""
     tiny.make(tmp_path, variant)
     settings = tiny.config(variant)
     wrong = {}
-    for key in settings:
-        for value in VALUES:
-            (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
-            try:
-                model = minitx.load(tmp_path)
-                source = {} if model.encoder is None else {"source": [6]}
-                minitx.forward(model, np.arange(4, 8), **source)
-            except ValueError:
-                pass
-            except Exception as error:
-                wrong[key, str(value)] = repr(error)
+    for key, value in product(KEYS.get(variant, settings), VALUES):
+        (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
+        try:
+            model = minitx.load(tmp_path)
+            source = {} if model.encoder is None else {"source": [6]}
+            minitx.forward(model, np.arange(4, 8), **source)
+        except ValueError:
+            pass
+        except Exception as error:
+            wrong[key, str(value)] = repr(error)
     assert not wrong

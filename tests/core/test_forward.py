@@ -8,11 +8,11 @@ the largest value, bound 1e-12.
 import warnings
 
 import numpy as np
+import parity
 import pytest
 import tiny
 
 import minitx
-from minitx.heads import is_pooled
 
 ALL = [
     *tiny.ONE_EACH,
@@ -42,17 +42,8 @@ def test_padding_changes_nothing(model, side):
     for i, row in enumerate(rows):
         alone = minitx.run(model, row)
         for key, x in alone.items():
-            part = batch[key][i]
-            if key != "logits" or not is_pooled(model.config.task_head):
-                part = part[text_of(key, where[i])]
+            part = parity.text_only(batch[key][i], key, {"T": where[i]})
             np.testing.assert_allclose(part, x[0], **CLOSE, err_msg=str(key))
-
-
-def text_of(key, columns):
-    """Index of a text's columns along every token axis of a point [B ...], the batch left out."""
-    name = key if isinstance(key, str) else key[0]
-    axes = minitx.POINTS[name][0].split()[1:]
-    return tuple(columns if axis in "TS" else slice(None) for axis in axes)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -145,8 +136,7 @@ def test_one_precision_from_end_to_end(dtype):
 
 def test_explicit_positions(model):
     """The default positions change no bit, shifted ones equal a shifted table, all can be read."""
-    cfg = model.config
-    W_pos = model.weights.W_pos
+    cfg, W_pos = model.config, model.weights.W_pos
     rows = [tiny.ids(model, n, seed=n) for n in (5, 8)]
     tokens, valid, where = tiny.padded(rows, "left")
     x = minitx.forward(model, tokens, valid=valid)
@@ -203,33 +193,12 @@ def test_gpt2_types_add_word_embeddings_only_when_given():
     np.testing.assert_allclose(with_types["resid_pre", 0], expected, **CLOSE)
 
 
-def test_a_classifier_reads_the_first_or_last_token_of_the_text():
-    for variant, column in (("bert-sequence", 0), ("gpt2-sequence", -1)):
-        model = tiny.load(variant)
-        rows = [tiny.ids(model, n, seed=n) for n in (7, 4)]
-        for side in ("left", "right"):
-            tokens, valid, where = tiny.padded(rows, side)
-            x = minitx.forward(model, tokens, valid=valid)
-            y = minitx.logits(model, x, valid=valid)
-            expected = []
-            for i in range(2):
-                text = x[i : i + 1, where[i]]
-                expected.append(minitx.logits(model, text[:, [column]])[0])
-            np.testing.assert_allclose(y, expected, **CLOSE)
-        alone = minitx.forward(model, rows[0], valid=np.ones(7, bool))
-        y = minitx.logits(model, alone, valid=np.ones(7, bool))
-        assert (y == minitx.logits(model, alone)).all()
-
-
 # --- input that no model can take
 
 
 def test_a_roberta_of_514_rows_reads_512_tokens(tmp_path):
     table = np.random.default_rng(0).normal(size=(514, 18)).astype(np.float32)
-
-    def longer(tensors):
-        return tensors | {"roberta.embeddings.position_embeddings.weight": table}
-
+    longer = tiny.edited(roberta__embeddings__position_embeddings__weight=table)
     folder = tiny.make(tmp_path, "roberta-masked", longer, max_position_embeddings=514)
     model = minitx.load(folder)
     assert (minitx.run(model, [5] * 512, ["pos_embed"])["pos_embed"][0] == table[2:]).all()
@@ -237,12 +206,16 @@ def test_a_roberta_of_514_rows_reads_512_tokens(tmp_path):
         minitx.forward(model, [5] * 513)
 
 
-def test_input_is_not_changed(model):
-    tokens, valid, _ = tiny.padded([tiny.ids(model, n) for n in (6, 4)], "left")
-    inputs = {"valid": valid, "mask": np.ones((6, 6), bool), "positions": np.arange(6)}
-    arrays = [tokens, *inputs.values()]
+@pytest.mark.parametrize("variant", [*ALL, *tiny.PAIRS])
+def test_input_is_not_changed(variant):
+    model = tiny.load(variant)
+    tokens, given = tiny.texts(model)
+    given |= {"mask": np.ones((7, 7), bool), "positions": np.arange(7)}
+    if model.encoder is not None:
+        given |= {"cross_mask": np.ones((7, 8), bool), "enc_mask": np.ones((8, 8), bool)}
+    arrays = [tokens, *given.values()]
     copies = [x.copy() for x in arrays]
-    minitx.run(model, tokens, **inputs)
+    minitx.run(model, tokens, **given)
     assert all((x == copy).all() for x, copy in zip(arrays, copies))
 
 

@@ -11,7 +11,6 @@ import tiny
 
 import minitx
 from minitx.hooks import asks
-from minitx.names import point_of
 from minitx.points import name_of
 
 CLOSE = dict(rtol=1e-12, atol=1e-12)
@@ -158,16 +157,3 @@ def test_weights_may_stay_in_their_file():
     model, mapped = (minitx.load("tiny-gpt2", keep_dtype=keep) for keep in (False, True))
     ours, theirs = (minitx.run(x, "A dog", ("head_out", 2))["head_out", 2] for x in (model, mapped))
     np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize(
-    "hook,point",
-    [
-        ("blocks.3.attn.hook_result", ("head_out", 3)),
-        ("encoder_blocks.1.attn.hook_result", ("enc_head_out", 1)),
-        ("decoder_blocks.1.self_attn.hook_result", ("head_out", 1)),
-        ("decoder_blocks.1.cross_attn.hook_result", ("cross_head_out", 1)),
-    ],
-)
-def test_it_has_its_names_in_transformerlens(hook, point):
-    assert point_of(hook) == point

@@ -13,7 +13,6 @@ import tiny
 import minitx
 from minitx import families, heads
 from minitx.checkpoint import UnreadWarning
-from minitx.families import refused
 
 OF_PICTURES = {"image", "taught", "projection"}  # test_images.py
 
@@ -22,10 +21,9 @@ OF_PICTURES = {"image", "taught", "projection"}  # test_images.py
 def test_logits_have_the_axes_that_the_table_says(name):
     """B texts, T tokens, V words, C classes, whichever checkpoint of the head it is."""
     variants = [path.parent.name for path in tiny.GOLDEN.glob("*/reference.safetensors")]
-    held = [variant for variant in variants if head_of(variant) == name]
+    held = [model for model in map(tiny.load, variants) if model.config.task_head == name]
     assert held
-    for variant in held:
-        model = tiny.load(variant)
+    for model in held:
         tokens, given = tiny.texts(model)
         x = minitx.forward(model, tokens, **given)
         y = minitx.logits(model, x, valid=given["valid"])
@@ -33,11 +31,6 @@ def test_logits_have_the_axes_that_the_table_says(name):
         sizes = {"B": 2, "T": tokens.shape[1], "V": model.config.n_vocab, "C": n}
         assert y.shape == tuple(sizes[axis] for axis in head.axes.split())
         assert len(head.classes) in (0, n)
-
-
-def head_of(variant):
-    """The task head of a golden variant."""
-    return minitx.load(tiny.GOLDEN / variant).config.task_head
 
 
 @pytest.mark.parametrize(
@@ -93,29 +86,14 @@ def test_a_head_that_is_not_there_is_refused_with_those_that_are():
 
 
 def test_a_head_of_a_known_size_has_that_size(tmp_path):
-    rows = np.ones((3, 18), np.float32), np.ones(3, np.float32)
-    change = tiny.edited(qa_outputs__weight=rows[0], qa_outputs__bias=rows[1])
+    weight, bias = np.ones((3, 18), np.float32), np.ones(3, np.float32)
+    change = tiny.edited(qa_outputs__weight=weight, qa_outputs__bias=bias)
     tiny.make(tmp_path, "roberta-question", change)
     with pytest.raises(ValueError, match=r"qa_outputs.weight.*W_U \[D C\].*\[18, 3\].*\[18, 2\]"):
         minitx.load(tmp_path)
 
 
 # --- refused by name
-
-
-@pytest.mark.parametrize("model_type", refused.REFUSED)
-def test_what_does_not_load_says_why_and_what_does(model_type):
-    why, nearest = refused.REFUSED[model_type]
-    assert nearest in families.FAMILIES and model_type not in families.FAMILIES
-    with pytest.raises(ValueError) as error:
-        families.from_hf({"model_type": model_type})
-    message = f"{model_type} is not: {why}; the closest supported is {nearest}"
-    assert str(error.value).endswith(message)
-
-
-def test_a_type_that_nobody_knows_is_told_what_loads():
-    with pytest.raises(ValueError, match="model_type is 'made-up'; supported: bert, .*, llama"):
-        families.from_hf({"model_type": "made-up"})
 
 
 def test_an_electra_with_narrow_embeddings_maps_them():

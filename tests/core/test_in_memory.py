@@ -158,6 +158,10 @@ NAMES = {
     "transformer.h.3.mlp.c_fc": ("pre", 3),
     "model.decoder.layers.1.encoder_attn.out_proj": ("cross_out", 1),
     "transformer.wte": "embed",
+    "blocks.3.attn.hook_result": ("head_out", 3),
+    "encoder_blocks.1.attn.hook_result": ("enc_head_out", 1),
+    "decoder_blocks.1.self_attn.hook_result": ("head_out", 1),
+    "decoder_blocks.1.cross_attn.hook_result": ("cross_head_out", 1),
 }
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -75,15 +76,12 @@ def python(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("start", ["module", "script"])
+@pytest.mark.parametrize(
+    "start, moment",
+    [*product(["module", "script"], MOMENTS), ("part", "numpy"), ("short", "numpy")],
+)
 def test_an_interrupt_while_python_imports_is_one_line(python, start, moment):
     assert python(moment, *STARTS[start], "list") == ("", "minitx: interrupted\n", 130)
-
-
-@pytest.mark.parametrize("start", ["part", "short"])
-def test_however_the_command_is_started(python, start):
-    assert python("numpy", *STARTS[start], "list") == ("", "minitx: interrupted\n", 130)
 
 
 def test_a_command_that_works_already_says_how_to_go_on(python, tmp_path):

@@ -8,6 +8,7 @@ import hostile
 import numpy as np
 import pytest
 import tiny
+from scipy.special import softmax
 
 import minitx
 from minitx import analysis, circuits, labels
@@ -73,10 +74,10 @@ def test_a_page_names_classes(head, models):
     y = minitx.run(model, ids, "logits")["logits"][0].astype(np.float64)
     if head == "sequence":
         assert outputs["names"] == [*NAMES]
-        assert outputs["classes"] == pytest.approx(np.exp(y) / np.exp(y).sum(), abs=1e-4)
+        assert outputs["classes"] == pytest.approx(softmax(y), abs=1e-4)
         return
     axis = 0 if head == "question" else 1  # each end is at one of the tokens
-    p = np.exp(y - y.max()) / np.exp(y - y.max()).sum(axis=axis, keepdims=True)
+    p = softmax(y, axis=axis)
     guesses = np.array(outputs["guesses"]["pieces"]).reshape(len(ids), -1)
     best = [outputs["pieces"][row[0]] for row in guesses]
     assert best == [model.config.labels[i] for i in p.argmax(axis=1)]

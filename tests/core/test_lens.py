@@ -21,25 +21,24 @@ def model(request):
     return tiny.load(request.param)
 
 
-def lens(model, stream, valid):
-    """What the model would say if it ended with this stream; the stream if it has no head."""
-    x = minitx.final_norm(model, stream)
-    return minitx.logits(model, x, valid=valid) if model.config.task_head else x
+def said(model, x, given):
+    """The logits of last hidden states; these if it has no head."""
+    return minitx.logits(model, x, valid=given["valid"]) if model.config.task_head else x
 
 
 def test_at_any_layer_it_gives_the_logits_of_the_model_that_ends_there(model):
     tokens, given = tiny.texts(model)
-    valid = given["valid"]
     trace = minitx.run(model, tokens, **given)
     for n in range(model.config.n_layers + 1):
         ends_there = replace(model, layers=model.layers[:n])
         x = minitx.forward(ends_there, tokens, **given)
-        y = minitx.logits(ends_there, x, valid=valid) if model.config.task_head else x
+        y = said(ends_there, x, given)
         streams = [("resid_post", n - 1)] if n else []
         streams += [("resid_pre", n)] if n < model.config.n_layers else []
         assert streams
         for key in streams:
-            assert np.array_equal(lens(model, trace[key], valid), y), key
+            x = minitx.final_norm(model, trace[key])
+            assert np.array_equal(said(model, x, given), y), key
 
 
 def test_the_stream_of_a_model_that_norms_it_on_the_way_is_as_it_was(model):
@@ -52,8 +51,7 @@ def test_the_stream_of_a_model_that_norms_it_on_the_way_is_as_it_was(model):
         assert (minitx.final_norm(model, x) is x) == (not model.config.pre_norm)
     if model.config.pre_norm and model.weights.ln_final_b is not None:
         x = minitx.final_norm(model, trace["resid_post", 0])
-        w = model.weights
-        normed = (x - w.ln_final_b) / w.ln_final_w
+        normed = (x - model.weights.ln_final_b) / model.weights.ln_final_w
         np.testing.assert_allclose(normed.mean(-1), 0, atol=1e-12)
         assert np.abs(x - trace["resid_post", 0]).max() > 0.1
 

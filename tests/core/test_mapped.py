@@ -6,18 +6,19 @@ Order: results, pieces, memory, what is asked of such a matrix, what refuses suc
 import json
 import math
 import pickle
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tiny
 from counting import cores
+from processes import python
 
 import minitx
 from minitx import analysis, mapped, threads
 from minitx.files import read_tensors
 from minitx.parameters import parameters, writable
+from minitx.training import start
 
 STORED = {"BF16": tiny.bf16, "F16": lambda x: x.astype("<f2"), "F32": lambda x: x}
 VARIANTS = [
@@ -97,16 +98,6 @@ def test_so_token_by_token_over_a_cache(tmp_path, variant):
         assert np.array_equal(a, b)
 
 
-def test_pieces_over_a_cache_are_one_pass(tmp_path):
-    """Measured: at most 3e-15 of values up to 3."""
-    _, kept = both(copy(tmp_path, "llama-grouped"), dtype="f8")
-    tokens, cache, parts = tiny.ids(kept, 1, 9), minitx.Cache(), []
-    for i, j in ((0, 4), (4, 5), (5, 9)):
-        parts.append(minitx.forward(kept, tokens[:, i:j], cache=cache))
-    whole = minitx.forward(kept, tokens)
-    np.testing.assert_allclose(np.concatenate(parts, axis=1), whole, rtol=0, atol=1e-12)
-
-
 def test_shards_are_read_where_they_lie():
     """The golden folder itself: shards in bfloat16."""
     folder = tiny.GOLDEN / "llama-grouped"
@@ -122,8 +113,7 @@ def test_a_large_matrix_is_read_in_pieces(tmp_path, monkeypatch, n_threads):
     """No more than a piece at once, each number once a pass, the same results bit for bit."""
     cores(n_threads)
     whole, kept = both(copy(tmp_path, "llama-grouped"))
-    sizes = []
-    of_file = mapped.Mapped.__getitem__
+    sizes, of_file = [], mapped.Mapped.__getitem__
 
     def watched(self, key):
         x = of_file(self, key)
@@ -175,19 +165,10 @@ def large(folder):
     """A Llama of 37 million weights in bfloat16: 75 MB."""
     sizes = {"hidden_size": 512, "intermediate_size": 2048, "vocab_size": 20000}
     sizes |= {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 8}
-    shapes = {"model.embed_tokens.weight": (20000, 512), "model.norm.weight": (512,)}
-    shapes |= {"lm_head.weight": (20000, 512)}
-    for i in range(4):
-        layer = f"model.layers.{i}"
-        shapes |= {f"{layer}.self_attn.{x}_proj.weight": (512, 512) for x in "qkvo"}
-        shapes |= {f"{layer}.mlp.{x}_proj.weight": (2048, 512) for x in ("gate", "up")}
-        shapes |= {f"{layer}.mlp.down_proj.weight": (512, 2048)}
-        norms = ("input_layernorm", "post_attention_layernorm")
-        shapes |= {f"{layer}.{x}.weight": (512,) for x in norms}
-    rng = np.random.default_rng(0)
-    tensors = {name: tiny.bf16(0.02 * rng.standard_normal(s, "f4")) for name, s in shapes.items()}
     drop = ("head_dim", "pad_token_id")
     config = tiny.config("llama-grouped", drop, **sizes, attention_bias=False, mlp_bias=False)
+    drawn = start.start(config, 0, "float32").tensors()
+    tensors = {name: tiny.bf16(x) for name, x in drawn.items()}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "model.safetensors").write_bytes(tiny.pack(tensors))
     return folder
@@ -199,9 +180,8 @@ def test_the_peak_is_far_below_the_weights(tmp_path):
     folder, few = large(tmp_path), tiny.GOLDEN / "llama-grouped"
 
     def peak(how):
-        command = [sys.executable, "-c", CHILD, str(few), str(folder), how]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return float(done.stdout)
+        _, printed = python("-c", CHILD, str(few), str(folder), how)
+        return float(printed)
 
     assert peak("kept") < 60 and peak("whole") > 140
 
@@ -275,9 +255,7 @@ def test_what_needs_arrays_refuses_by_name():
 
 
 def test_numbers_that_do_not_fit_are_named_when_they_are_read(tmp_path):
-    def huge(tensors):
-        tensors["transformer.wte.weight"] = tensors["transformer.wte.weight"].astype("<f8") * 1e60
-
+    huge = tiny.edited(transformer__wte__weight=lambda x: x.astype("<f8") * 1e60)
     model = minitx.load(tiny.make(tmp_path, "gpt2-causal", huge), keep_dtype=True)
     message = r"tensor 'transformer.wte.weight' has numbers beyond float32; it is stored as F64"
     with pytest.raises(ValueError, match=message):
@@ -285,9 +263,7 @@ def test_numbers_that_do_not_fit_are_named_when_they_are_read(tmp_path):
 
 
 def test_an_unknown_format_is_refused_when_the_model_is_loaded(tmp_path):
-    def whole_numbers(tensors):
-        tensors["transformer.wte.weight"] = tensors["transformer.wte.weight"].astype("<i8")
-
+    whole_numbers = tiny.edited(transformer__wte__weight=lambda x: x.astype("<i8"))
     folder = tiny.make(tmp_path, "gpt2-causal", whole_numbers)
     with pytest.raises(ValueError, match=r"is stored as I64; wanted one of F64, F32, F16, BF16"):
         minitx.load(folder, keep_dtype=True)

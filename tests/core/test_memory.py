@@ -7,6 +7,7 @@ import sys
 import pytest
 
 LINUX = sys.platform == "linux" and os.confstr("CS_GNU_LIBC_VERSION") is not None
+pytestmark = pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory otherwise")
 # page faults of ten rounds in which three arrays are made and freed
 COUNTED = """
 import resource
@@ -41,19 +42,16 @@ def faults(before, size=1 << 20, **environment):
     return int(done.stdout)
 
 
-@pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory by rules of its own")
 def test_a_loaded_model_keeps_freed_memory_and_an_import_does_not():
     assert faults(LOADED) < FEW
     assert faults("") > MANY
     assert faults(NONE_KEPT) > MANY
 
 
-@pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory by rules of its own")
 def test_what_the_environment_says_is_left_alone():
     assert faults(LOADED, MALLOC_TRIM_THRESHOLD_="100000") > MANY
 
 
-@pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory by rules of its own")
 def test_learning_keeps_arrays_of_any_size_and_its_end_does_not():
     size = 6 << 20  # 48 MiB: glibc hands out memory of their own for each of these
     learning = LOADED + "; kept = minitx.memory.all_freed_memory_kept(); kept.__enter__()"

@@ -25,7 +25,7 @@ BY_HEAD = (
 
 def is_without(name):
     """Whether a name's value is no point."""
-    return name.endswith("hook_normalized") or name in ("embed.hook_in", "pos_embed.hook_in")
+    return name.endswith(("hook_normalized", "pos_embed.hook_in")) or name == "embed.hook_in"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def pair():
 def test_a_name_of_an_encoder_decoder_has_its_value(name, pair):
     """But for what is no norm's number, what is hidden, and a factor: see each."""
     model, trace = pair
-    if name.endswith(("hook_normalized", "pos_embed.hook_in")):
+    if is_without(name):
         with pytest.raises(ValueError, match=f"'{name}' names no point: it is (a norm before|the)"):
             point_of(name)
         return
@@ -101,10 +101,8 @@ def test_a_name_of_an_encoder_decoder_has_its_value(name, pair):
 
 
 def test_how_many_names_have_a_point():
-    n_without = sum(map(is_without, RECORD))
-    assert (len(RECORD), n_without) == (173, 11)
-    n_without = sum(name.endswith(("hook_normalized", "pos_embed.hook_in")) for name in OF_PAIRS)
-    assert (len(OF_PAIRS), n_without) == (216, 14)
+    assert (len(RECORD), sum(map(is_without, RECORD))) == (173, 11)
+    assert (len(OF_PAIRS), sum(map(is_without, OF_PAIRS))) == (216, 14)
 
 
 @pytest.mark.parametrize(

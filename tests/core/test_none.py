@@ -1,6 +1,7 @@
 """None, or another thing, in place of a model or a text: one sentence, from every call."""
 
 import pytest
+import tiny
 
 import minitx
 from minitx import analysis, circuits, weights
@@ -52,3 +53,22 @@ def test_what_are_no_ids_have_no_pieces(model):
 def test_a_target_is_a_text():
     with pytest.raises(ValueError, match="target is 5; wanted a text, or None"):
         minitx.explore("tiny-bart", "3 May 1912", target=5)
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ("bart-causal", "is an encoder-decoder; expected a single stack"),
+        ("images/vit-image", "reads pictures; expected a model that reads texts"),
+    ],
+)
+def test_models_that_read_no_single_text_are_refused(variant, message, tmp_path):
+    model, texts, point = tiny.load(variant), [[1, 2]], ("resid_post", 0)
+    for call in (
+        lambda: minitx.collect(model, texts, out=tmp_path),
+        lambda: minitx.fit_probe(model, texts * 8, [0, 1] * 4, at=point),
+        lambda: minitx.top_examples(model, texts, point, 1),
+        lambda: minitx.steering_vector(model, texts, texts, layer=1),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -9,8 +9,10 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
+import parity
 import pytest
 import tiny
+from spelling import spelling
 
 import minitx
 from minitx.points import name_of
@@ -23,34 +25,6 @@ SIDES = [*product(["left", "right"], repeat=2)]  # of the target's and of the so
 @pytest.fixture(params=ALL)
 def model(request):
     return tiny.load(request.param)
-
-
-def place(key, own, of_source):
-    """Index of one text in a point [B ...], the batch left out; own, of_source: its columns."""
-    name = name_of(key)
-    axes = minitx.POINTS[name].axes.split()[1:]
-    queries = of_source if name.startswith("enc_") else own
-    keys = of_source if name.startswith(("enc_", "cross_")) else own
-    columns = {"T": queries, "S": keys}
-    return tuple(columns.get(axis, slice(None)) for axis in axes)
-
-
-@pytest.mark.parametrize("side,source_side", SIDES)
-def test_padding_changes_nothing(model, side, source_side):
-    """Pairs of unequal length in one batch = each alone, in every point of both stacks."""
-    rows = [tiny.ids(model, n, seed=n) for n in (4, 9, 1)]
-    sources = [tiny.ids(model.encoder, n, seed=20 + n) for n in (7, 2, 5)]
-    # wider than any text may be long
-    tokens, valid, where = tiny.padded(rows, side, fill=9, width=15)
-    source, source_valid, of_source = tiny.padded(sources, source_side, fill=3, width=14)
-    batch = minitx.run(model, tokens, valid=valid, source=source, source_valid=source_valid)
-    for i, row in enumerate(rows):
-        alone = minitx.run(model, row, source=sources[i])
-        for key, x in alone.items():
-            part = batch[key]
-            part = part[i % len(part)]  # one bias by distance for all
-            part = part[place(key, where[i], of_source[i])]
-            np.testing.assert_allclose(part, x[0], **CLOSE, err_msg=str(key))
 
 
 @pytest.mark.parametrize("side,source_side", SIDES)
@@ -122,7 +96,7 @@ def test_a_mask_function_counts_tokens_of_each_text(model, name):
         row = {"source": given["source"][i, of_source], name: mask}
         alone = minitx.run(model, tokens[i, own], **row)
         for key in ((f"{part}pattern", 0), ("resid_post", model.config.n_layers - 1)):
-            x = trace[key][i][place(key, own, of_source)]
+            x = parity.text_only(trace[key][i], key, {"T": own, "S": of_source})
             np.testing.assert_allclose(x, alone[key][0], **CLOSE)
         assert not alone[f"{part}pattern", 0][0][:, ~mask].any()
 
@@ -203,14 +177,6 @@ def test_positions_begin_at_the_familys_row_in_both_stacks(variant):
     assert (moved["enc_pos_embed"][0] == model.encoder.weights.W_pos[first:][:2]).all()
 
 
-@pytest.mark.parametrize("variant,factor", [("bart-causal", 1), ("bart-scaled", 18**0.5)])
-def test_word_embeddings_are_scaled_as_the_config_says(variant, factor):
-    model = tiny.load(variant)
-    trace = minitx.run(model, [4, 5], source=[6, 7])
-    assert (trace["embed"][0] == model.weights.W_E[[4, 5]] * factor).all()
-    assert (trace["enc_embed"][0] == model.encoder.weights.W_E[[6, 7]] * factor).all()
-
-
 def test_t5_reads_texts_of_any_length_the_others_say_how_many_tokens_they_read():
     long = np.arange(5, 35)
     assert minitx.forward(tiny.load("t5-relu"), long, source=long).shape == (1, 30, 18)
@@ -223,31 +189,9 @@ def test_t5_reads_texts_of_any_length_the_others_say_how_many_tokens_they_read()
 # --- targets
 
 
-class Spell:
-    """A tokenizer that spells numbers, and ends each text with the end token 2."""
-
-    def encode(self, text):
-        return np.array([*map(int, text.split()), 2])
-
-    def pieces(self, ids):
-        return [str(i) for i in np.ravel(ids)]
-
-    def batch(self, texts, config, pad="right", is_split_into_words=False):
-        tokens, valid, _ = tiny.padded([*map(self.encode, texts)], pad, config.pad_id)
-        return minitx.Batch(tokens, valid, None)
-
-
-def spelling(variant):
-    """A golden model that reads text."""
-    model = tiny.load(variant)
-    config = replace(model.config, start_id=9)
-    encoder = replace(model.encoder, tokenizer=Spell())
-    return replace(model, tokenizer=Spell(), encoder=encoder, config=config)
-
-
 def test_a_target_of_text_is_shifted_ids_are_taken_as_they_are():
     """The decoder says each token from those before it: start token, text, no end token."""
-    model = spelling("bart-causal")
+    model = spelling("bart-causal", start_id=9)
     trace = minitx.run(model, ["5 6 7", "8"], source=["11 12", "13 14 15"])
     assert trace.tokens.tolist() == [[9, 5, 6, 7], [9, 8, 1, 1]]
     assert trace.valid.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
@@ -266,7 +210,7 @@ def test_a_target_of_text_is_shifted_ids_are_taken_as_they_are():
 
 def test_a_classifier_reads_the_source_again_and_judges_its_last_token():
     """As the library, whose target is the source behind the start token: the end token's row."""
-    model = spelling("bart-sequence")
+    model = spelling("bart-sequence", start_id=9)
     trace = minitx.run(model, None, source=["11 12", "13 14 15"])
     assert trace.tokens.tolist() == [[9, 11, 12, 1], [9, 13, 14, 15]]
     assert trace["logits"].shape == (2, 4)
@@ -293,27 +237,10 @@ def test_a_classifier_without_one_end_to_read_says_so(tokens, source, message):
 # --- input that is refused
 
 
-def test_the_encoder_of_a_pair_takes_no_source():
-    encoder = tiny.load("bart-causal").encoder
-    with pytest.raises(
-        ValueError, match=r"source given, but this model \(bart\) has a single stack"
-    ):
-        minitx.run(encoder, [4], source=[5])
-
-
 def test_an_empty_target_is_refused():
-    model = spelling("bart-causal")
+    model = spelling("bart-causal", start_id=9)
     model = replace(model, tokenizer=SimpleNamespace(encode=lambda text: np.array([], int)))
     trace = minitx.run(model, "", source=[[5, 6]])
     assert trace.tokens.tolist() == [[9]]  # the start token is always there
     with pytest.raises(ValueError, match="valid and types are for token ids; a text has its own"):
         minitx.run(model, "5", source=[[5, 6]], valid=[[1]])
-
-
-def test_input_is_not_changed(model):
-    tokens, given = tiny.texts(model)
-    given |= {"cross_mask": np.ones((7, 8), bool), "enc_mask": np.ones((8, 8), bool)}
-    arrays = [tokens, *given.values()]
-    copies = [x.copy() for x in arrays]
-    minitx.run(model, tokens, **given)
-    assert all((x == copy).all() for x, copy in zip(arrays, copies))

@@ -4,16 +4,14 @@ As test_cache_generate.py has it of one stack; measured 9e-15 in float64, bound 
 """
 
 from dataclasses import replace
-from itertools import combinations, pairwise
-from types import SimpleNamespace
 
-import counting
 import numpy as np
 import pytest
 import tiny
+from cached import PADDED, Failing, cuts, in_pieces, splits
+from spelling import spelling
 
 import minitx
-from minitx.config_parts import Generation
 
 VARIANTS = [*tiny.PAIRS, "bart-scaled", "t5-relu", "t5-gated-tied", "marian-odd"]
 CLOSE = dict(rtol=0, atol=1e-12)
@@ -24,19 +22,6 @@ def model(request):
     return tiny.load(request.param)
 
 
-def splits(T):
-    """Every way to cut T tokens into pieces, as slices."""
-    for r in range(T):
-        for cuts in combinations(range(1, T), r):
-            yield [slice(a, b) for a, b in pairwise([0, *cuts, T])]
-
-
-# which of 6 tokens of a target are text: all of them; padded left, in the middle, on the right
-PADDED = np.array(
-    [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [1, 1, 0, 1, 0, 1], [1, 1, 1, 1, 0, 0]], bool
-)
-
-
 def four(model):
     """Four targets of 6 tokens, and the inputs of their sources, of different lengths."""
     rows = [tiny.ids(model.encoder, n, seed=n) for n in (7, 2, 4, 5)]
@@ -44,26 +29,17 @@ def four(model):
     return tiny.ids(model, 4, 6), {"source": source, "source_valid": source_valid}
 
 
-def in_pieces(model, pieces, tokens, valid, first, mask=None, cross_mask=None):
-    """Last hidden states of a batch that goes through a cache piece by piece."""
-    cache = minitx.Cache()
-    outputs = []
-    for piece in pieces:
-        rows = None if cross_mask is None else cross_mask[piece]
-        given = {"valid": valid[:, piece], "mask": mask, "cross_mask": rows}
-        outputs.append(minitx.forward(model, tokens[:, piece], cache=cache, **given, **first))
-        assert len(cache) == piece.stop
-        first = {}
-    return np.concatenate(outputs, 1)
-
-
 @pytest.mark.parametrize("mask", [None, lambda q, k: (q - k) % 3 != 1], ids=["all", "masked"])
 def test_any_pieces_are_one_pass(model, mask):
     """All 32 splits of 6 tokens, in a batch with padding of source and target."""
     tokens, source = four(model)
-    whole = minitx.forward(model, tokens, valid=PADDED, mask=mask, **source)
+
+    def own(piece):
+        return {"valid": PADDED[:, piece], "mask": mask}
+
+    whole = minitx.forward(model, tokens, **own(slice(None)), **source)
     for pieces in splits(6):
-        parts = in_pieces(model, pieces, tokens, PADDED, source, mask)
+        parts = in_pieces(model, pieces, tokens, own, **source)
         np.testing.assert_allclose(parts[PADDED], whole[PADDED], **CLOSE)
 
 
@@ -73,67 +49,29 @@ def test_masks_of_the_source_with_a_cache(model):
     rng = np.random.default_rng(0)
     cross_mask, enc_mask = rng.random((6, 7)) < 0.7, rng.random((7, 7)) < 0.7
     source |= {"enc_mask": enc_mask}
-    whole = minitx.forward(model, tokens, valid=PADDED, cross_mask=cross_mask, **source)
+
+    def own(piece):
+        return {"valid": PADDED[:, piece], "cross_mask": cross_mask[piece]}
+
+    whole = minitx.forward(model, tokens, **own(slice(None)), **source)
     plain = minitx.forward(model, tokens, valid=PADDED, **source)
     assert abs(whole - plain)[PADDED].max() > 1e-3
-    pieces = [slice(0, 2), slice(2, 3), slice(3, 6)]
-    parts = in_pieces(model, pieces, tokens, PADDED, source, cross_mask=cross_mask)
+    parts = in_pieces(model, cuts(0, 2, 3, 6), tokens, own, **source)
     np.testing.assert_allclose(parts[PADDED], whole[PADDED], **CLOSE)
-
-
-def test_the_source_is_read_once(model, monkeypatch):
-    """The encoder, and keys and values of cross-attention, in the first pass only; q in each."""
-    tokens, source = four(model)
-    S = source["source"].shape[1]
-    cache = minitx.Cache()
-    products = counting.record_products(monkeypatch)
-    minitx.forward(model, tokens[:, :2], cache=cache, **source)
-    for layer in model.layers:
-        assert counting.rows(products, layer.cross.W_K) == 4 * S
-        assert counting.rows(products, layer.cross.W_V) == 4 * S
-        assert counting.rows(products, layer.cross.W_Q) == 4 * 2
-    assert counting.rows(products, model.encoder.layers[0].W_Q) == 4 * S
-    products.clear()
-    for column in range(2, 6):
-        minitx.forward(model, tokens[:, [column]], cache=cache)
-    for layer in model.layers:
-        assert counting.rows(products, layer.cross.W_K) == 0
-        assert counting.rows(products, layer.cross.W_V) == 0
-        assert counting.rows(products, layer.cross.W_Q) == counting.rows(products, layer.W_K) == 16
-    assert counting.rows(products, model.encoder.layers[0].W_Q) == 0
-
-
-def test_generate_reads_the_source_once(model, monkeypatch):
-    products = counting.record_products(monkeypatch)
-    source = tiny.ids(model.encoder, 5, seed=4)
-    new = minitx.generate(model, n=6, source=source, stop=-1)
-    assert len(new) == 7
-    layer = model.layers[-1]
-    assert counting.rows(products, layer.cross.W_K) == counting.rows(products, layer.cross.W_V) == 5
-    assert counting.rows(products, layer.cross.W_Q) == 6
-    assert counting.rows(products, model.encoder.layers[0].W_in) == 5
-
-
-def recorder(arrays):
-    """A hook that puts what passes into a dictionary."""
-
-    def hook(name, x, layer=None):
-        key = (name, layer)
-        arrays[key] = x.copy()
-        return x
-
-    return hook
 
 
 def test_points_over_a_cache(model):
     """Cached keys of the source are no point of a later pass; queries and patterns are."""
     tokens, source = four(model)
-    cache = minitx.Cache()
+    cache, later = minitx.Cache(), {}
     minitx.forward(model, tokens[:, :3], cache=cache, **source)
-    whole, later = {}, {}
 
-    minitx.forward(model, tokens, hook=recorder(whole), **source)
-    minitx.forward(model, tokens[:, 3:], cache=cache, hook=recorder(later))
+    def hook(name, x, layer=None):
+        later[name, layer] = x.copy()
+        return x
+
+    whole = minitx.run(model, tokens, **source)
+    minitx.forward(model, tokens[:, 3:], cache=cache, hook=hook)
     assert not {name for name, _ in later} & {"cross_k", "cross_v", "enc_q", "enc_resid_post"}
     for name in ("cross_q", "cross_pattern", "cross_z"):
         np.testing.assert_allclose(later[name, 0], whole[name, 0][:, :, 3:], **CLOSE)
@@ -166,20 +104,6 @@ def test_a_refused_piece_leaves_the_cache_as_it_was(model):
     np.testing.assert_allclose(last, whole[:, 5:], **CLOSE)
 
 
-class Failing:
-    """A hook that is interrupted at its n-th call."""
-
-    def __init__(self, n):
-        self.left = n
-
-    def __call__(self, name, x, layer=None):
-        """The intermediate as it is, until then."""
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return x
-
-
 def rest(model, held, n=None):
     """Hidden states after `held` cached tokens and a pass broken off at its n-th intermediate."""
     tokens, source = four(model)
@@ -204,60 +128,6 @@ def test_a_pass_that_is_broken_off_adds_nothing_to_the_cache(held, n_points):
 
 
 # --- generate
-
-
-def step_by_step(model, row, source, n):
-    """The likeliest next token, n times, each from a whole pass of both stacks."""
-    row, forced = list(row), {}
-    own = model.config.generation
-    if len(row) == 1 and own.forced_bos_token_id is not None:
-        forced[0] = own.forced_bos_token_id
-    if own.forced_eos_token_id is not None:
-        forced[n - 1] = own.forced_eos_token_id
-    for i in range(n):
-        y = minitx.run(model, row, ["logits"], source=source)["logits"][0, -1]
-        if own.no_repeat_ngram_size == 3:
-            starts = [j for j in range(len(row) - 2) if row[j : j + 2] == row[-2:]]
-            y[[row[j + 2] for j in starts]] = -np.inf
-        row.append(forced.get(i, int(y.argmax())))
-        if row[-1] == model.config.end_id:
-            break
-    return row
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_greedy_is_the_likeliest_token_each_time(variant):
-    """In float64: in float32 rounding decides between two tokens that are nearly alike."""
-    model = tiny.load(variant)
-    lengths = set()
-    for seed in range(8):
-        source = tiny.ids(model.encoder, 3 + seed, seed=seed)
-        start = [model.config.start_id]
-        expected = step_by_step(model, start, source, 10)
-        new = minitx.generate(model, n=10, source=source)
-        assert new.tolist() == expected
-        lengths.add(len(expected))
-        prompt = [model.config.start_id, 7, 8]
-        expected = step_by_step(model, prompt, source, 8)
-        assert minitx.generate(model, prompt, 8, source=source).tolist() == expected
-
-
-def test_the_first_and_last_tokens_are_forced_where_the_config_says_so():
-    model = tiny.load("bart-causal")
-    source = [9, 8, 7]
-    own = model.config.generation
-    assert (own.forced_bos_token_id, own.forced_eos_token_id, model.config.end_id) == (7, 2, 2)
-    ids = minitx.generate(model, n=5, source=source).tolist()
-    assert ids[:2] == [2, 7] and (len(ids) == 6 and ids[5] == 2)
-    assert minitx.generate(model, n=1, source=source).tolist() == [2, 2]  # the end wins
-    later = minitx.generate(model, [2, 9], 3, source=source).tolist()
-    free = replace(model, config=replace(model.config, generation=Generation()))
-    first = minitx.generate(free, [2, 9], 3, source=source).tolist()
-    assert later[:4] == first[:4] and later[-1] == 2  # after a prompt, only the end is forced
-    alone = minitx.generate(free, n=5, source=source).tolist()
-    assert alone[1] != 7
-    y = minitx.run(model, [2, 7], ["logits"], source=source)["logits"][0, -1]
-    assert ids[2] == y.argmax()
 
 
 def test_the_end_token_ends_a_row_without_being_asked_for():
@@ -295,28 +165,9 @@ def test_sources_and_prompts_of_different_lengths_continue_as_each_alone(model):
         assert array[i].tolist()[5 - len(prompt) :] == alone
 
 
-def test_the_same_seed_draws_the_same_tokens(model):
-    source = tiny.ids(model.encoder, 6, 3)
-    settings = dict(source=source, temperature=1.5, stop=-1)
-    first = minitx.generate(model, n=6, seed=3, **settings)
-    assert first.shape == (6, 7)
-    assert (first == minitx.generate(model, n=6, seed=3, **settings)).all()
-    assert (first != minitx.generate(model, n=6, seed=4, **settings)).any()
-
-
 def test_text_in_and_ids_out():
     """A text is the source's; a text as prompt stands behind the start token, without its end."""
-    model = tiny.load("marian-shared")
-
-    def encode(text):
-        return np.array([*map(int, text.split()), 0])
-
-    def batch(texts, config, pad="right", is_split_into_words=False):
-        tokens, valid, _ = tiny.padded([*map(encode, texts)], pad, config.pad_id)
-        return minitx.Batch(tokens, valid, None)
-
-    reader = SimpleNamespace(encode=encode, batch=batch, warn_of_unknown=lambda text: None)
-    model = replace(model, tokenizer=reader, encoder=replace(model.encoder, tokenizer=reader))
+    model = spelling("marian-shared", end=0)
     ids = minitx.generate(model, n=4, source=[5, 6, 0])
     assert minitx.generate(model, n=4, source="5 6").tolist() == ids.tolist()
     several = minitx.generate(model, n=4, source=["5 6", "7 8 9"])

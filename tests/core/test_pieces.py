@@ -19,9 +19,9 @@ from minitx import pieces
 from minitx.text import Tokenizer, of_stacks
 
 GOLDEN = make_pieces.HERE
-has_package = importlib.util.find_spec("sentencepiece")
 needs_package = pytest.mark.skipif(
-    not has_package, reason=f"sentencepiece is not installed: {pieces.EXTRA}"
+    not importlib.util.find_spec("sentencepiece"),
+    reason=f"sentencepiece is not installed: {pieces.EXTRA}",
 )
 VARIANTS = [
     pytest.param(name, marks=() if name in ("bart", "t5-json") else needs_package)

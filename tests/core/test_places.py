@@ -4,19 +4,18 @@ What the reference library computes is compared in test_parity.py; here is what 
 model. Distances are of float64 runs of values up to about 10: measured at most 3e-14, bound 1e-12.
 """
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import parity
 import pytest
 import tiny
+from cached import cuts, in_pieces
 from safetensors.numpy import load_file
 
 import minitx
 from minitx import distances, positions, rotary
 from minitx.families import from_hf
-from minitx.points import name_of
 
 CLOSE = dict(rtol=0, atol=1e-12)
 ROTARY = [
@@ -31,12 +30,6 @@ CAUSAL = [*ROTARY, *WINDOWS, *ALIBI, "gpt_neox-nowhere", *(x for x in SAID if x 
 AS_THEY_ARE = "opt", "gpt_neo-", "smollm3-listed", "smollm3-nowhere"  # queries of the first layer
 TURNED = [name for name in SAID if not name.startswith(AS_THEY_ARE)]
 SEES_ALL = ["modernbert-masked", "modernbert-bare"]
-PLACES = [
-    *sorted({*CAUSAL, *parity.DECODERS, *LONGER}),
-    *SEES_ALL,
-    "llama-sequence",
-    "modernbert-sequence",
-]
 
 
 def last(trace):
@@ -53,10 +46,8 @@ def test_pieces_over_a_cache_are_one_pass(variant):
     model = tiny.load(variant)
     tokens, valid, _ = tiny.padded([tiny.ids(model, n, seed=n) for n in (9, 5)], "left")
     whole = minitx.forward(model, tokens, valid=valid)
-    cache, parts = minitx.Cache(), []
-    for i, j in ((0, 4), (4, 5), (5, 9)):
-        parts.append(minitx.forward(model, tokens[:, i:j], valid=valid[:, i:j], cache=cache))
-    np.testing.assert_allclose(np.concatenate(parts, axis=1)[valid], whole[valid], **CLOSE)
+    parts = in_pieces(model, cuts(0, 4, 5, 9), tokens, lambda piece: {"valid": valid[:, piece]})
+    np.testing.assert_allclose(parts[valid], whole[valid], **CLOSE)
 
 
 @pytest.mark.parametrize("variant", [*CAUSAL, *LONGER])
@@ -68,84 +59,6 @@ def test_the_likeliest_continuation_is_the_librarys(variant):
     assert n == 8 and (minitx.generate(model, prompt, n) == ids).all()
     padded, valid, _ = tiny.padded([prompt, prompt[-3:]], "left")
     assert (minitx.generate(model, padded, n, valid=valid)[0] == ids).all()
-
-
-@pytest.mark.parametrize("variant", PLACES)
-def test_shapes_are_those_of_the_table_and_the_cost_is_exact(variant):
-    model = tiny.load(variant)
-    cfg, tokens = model.config, tiny.ids(model, 2, 7)
-    trace = minitx.run(model, tokens)
-    sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "G": cfg.n_kv, "d": cfg.d_head}
-    sizes |= {"D": cfg.d_model, "E": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
-    sizes |= {"A": cfg.n_heads * cfg.d_head, "K": cfg.n_kv * cfg.d_head}
-    if cfg.rotary:
-        sizes["r"] = len(next(filter(None, cfg.rotary)).frequencies)
-    assert cfg.task_head or "logits" not in trace
-    assert {*trace} == tiny.computed(model)
-    for key, x in trace.items():
-        axes = minitx.POINTS[name_of(key)].axes.split()
-        if key != "logits":
-            assert x.shape == tuple(sizes[axis] for axis in axes), key
-        assert x.dtype == np.float64, key
-    assert minitx.cost(model, tokens) == trace.nbytes
-
-
-KEYS = {
-    "llama-grouped": ("head_dim", "num_key_value_heads", "rope_parameters", "attention_bias"),
-    "llama-tied": ("rope_theta", "rope_scaling", "mlp_bias", "max_position_embeddings"),
-    "opt-before": ("do_layer_norm_before", "word_embed_proj_dim", "enable_bias", "ffn_dim"),
-    "gptj-tied": ("rotary_dim", "n_inner", "n_positions", "rotary"),
-    "phi3-part": ("partial_rotary_factor", "sliding_window", "num_key_value_heads"),
-    "falcon-single-key": ("num_kv_heads", "multi_query", "new_decoder_architecture", "bias"),
-    "gemma2-capped": ("query_pre_attn_scalar", "attn_logit_softcapping", "head_dim", "layer_types"),
-    "gpt_neo-untied": ("attention_types", "attention_layers", "window_size", "intermediate_size"),
-    "gemma-shared": ("head_dim", "hidden_act", "hidden_activation", "rope_scaling"),
-    "phi-norms": (
-        "qk_layernorm",
-        "partial_rotary_factor",
-        "num_key_value_heads",
-        "rope_parameters",
-    ),
-    "smollm3-listed": ("no_rope_layers", "no_rope_layer_interval", "layer_types", "sliding_window"),
-    "gemma3-all": ("sliding_window_pattern", "rope_parameters", "layer_types"),
-}
-VALUES = [None, True, -1, 0, 10**9, 1.5, float("nan"), "x", [], ["x"], {}, {"a": 1}]
-
-
-@pytest.mark.parametrize("variant", KEYS)
-def test_any_value_in_a_config_loads_or_says_what_is_wrong(tmp_path, variant):
-    """No JSON value of a key about places, sizes or caps raises anything but ValueError."""
-    wrong = {}
-    tiny.make(tmp_path, variant)
-    settings = tiny.config(variant)
-    for key, value in ((key, value) for key in KEYS[variant] for value in VALUES):
-        (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
-        try:
-            minitx.forward(minitx.load(tmp_path), [4, 5, 6])
-        except ValueError:
-            pass
-        except Exception as error:
-            wrong[key, str(value)] = repr(error)
-    assert not wrong
-
-
-# --- heads that share keys and values
-
-
-def test_heads_that_share_are_heads_with_the_same_keys_and_values():
-    """Written out for every head, shared keys and values give the same; consecutive heads share."""
-    model = tiny.load("llama-grouped")
-    cfg, tokens = model.config, tiny.ids(model, 7)
-    each, d = cfg.n_heads // cfg.n_kv, cfg.d_head
-    columns = np.concatenate([np.arange(h // each * d, (h // each + 1) * d) for h in range(4)])
-    copies = {}
-    for i, w in enumerate(model.layers):
-        copies[i] = {name: getattr(w, name)[:, columns] for name in ("W_K", "W_V")}
-    whole = minitx.run(tiny.with_weights(model, layers=copies), tokens)
-    shared = minitx.run(model, tokens)
-    assert shared["k", 0].shape[1] == 2 and whole["k", 0].shape[1] == 4
-    for key in ("logits", ("pattern", 1), ("z", 0)):
-        np.testing.assert_allclose(whole[key], shared[key], **CLOSE)
 
 
 # --- rotary positions
@@ -384,15 +297,6 @@ def test_a_window_hides_far_keys_in_the_layers_that_have_it():
     np.testing.assert_allclose(last(trace)[1, 6:], last(alone)[0], **CLOSE)
 
 
-@pytest.mark.parametrize("variant", WINDOWS)
-def test_one_token_over_a_cache_sees_its_window(variant):
-    model = tiny.load(variant)
-    tokens, cache = tiny.ids(model, 11), minitx.Cache()
-    for i in range(11):
-        x = minitx.forward(model, tokens[i : i + 1], cache=cache)
-    np.testing.assert_allclose(x[0, 0], minitx.forward(model, tokens)[0, -1], **CLOSE)
-
-
 def test_two_kinds_of_layers_turn_with_frequencies_of_their_own():
     """ModernBERT's layers that see all have the larger base; none reads a norm in layer 0."""
     model = tiny.load("modernbert-masked")
@@ -495,24 +399,3 @@ def test_the_stream_may_be_the_normed_one():
     t = minitx.run(model, tiny.ids(model, 7))
     np.testing.assert_allclose(t["resid_mid", 0], t["ln1", 0] + t["attn_out", 0], **CLOSE)
     np.testing.assert_allclose(t["resid_post", 0], t["ln2", 0] + t["mlp_out", 0], **CLOSE)
-
-
-# --- files
-
-
-def test_each_head_has_its_query_key_and_value_or_they_follow_each_other():
-    """GPT-NeoX and BLOOM: [H, 3, d] in a fused matrix; ModernBERT: [3, H, d], as in GPT-2."""
-    for variant, name, is_per_head in (
-        ("bloom-three", "transformer.h.0.self_attention.query_key_value.weight", True),
-        ("modernbert-masked", "model.layers.0.attn.Wqkv.weight", False),
-    ):
-        model = tiny.load(variant)
-        cfg, fused = model.config, load_file(parity.GOLDEN / variant / "model.safetensors")[name]
-        H, d = cfg.n_heads, cfg.d_head
-        shape = (H, 3, d, -1) if is_per_head else (3, H, d, -1)
-        parts = fused.reshape(*shape)
-        for i, ours in enumerate(("W_Q", "W_K", "W_V")):
-            part = parts[:, i] if is_per_head else parts[i]
-            array = getattr(model.layers[0], ours)
-            assert (array == part.reshape(H * d, -1).T).all()
-            assert not array.flags.writeable

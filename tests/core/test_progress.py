@@ -1,40 +1,26 @@
 """`progress=True`: a bar that is moved on by each pass, and changes no number."""
 
+import io
+
 import numpy as np
 import pytest
 import tqdm.auto
+import tqdm.std
 
 import minitx
 from minitx import analysis, circuits
 
 
-class Bar:
-    """What tqdm is asked for."""
-
-    def __init__(self, total=None, desc="", initial=0):
-        self.total, self.desc, self.n = total, desc, initial
-
-    def update(self, n=1):
-        self.n += n
-
-    def close(self):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.close()
-
-
 @pytest.fixture
 def bars(monkeypatch):
+    """All bars that tqdm is asked for; they are written nowhere."""
     shown = []
 
     def bar(**options):
-        shown.append(Bar(**options))
+        shown.append(tqdm.std.tqdm(file=io.StringIO(), **options))
         return shown[-1]
 
+    monkeypatch.setattr(tqdm.std.tqdm, "monitor_interval", 0)  # no thread of its own
     monkeypatch.setattr(tqdm.auto, "tqdm", bar)
     return shown
 

@@ -180,7 +180,6 @@ REFUSED = {  # variant -> what differs in its config.json, and what is said
         (dict(local_attention=1), "local_attention is 1"),
         (dict(rope_parameters={"rope_theta": 3.0}), "wanted an object for ea"),
         (dict(classifier_activation="sin"), "unknown activation 'sin'"),
-        (dict(norm_bias=True), "norm_bias is True; only False"),
     ],
     "bloom-three": [(dict(n_layer=10**6), "n_layers is 1000000; wanted at most 10000")],
     "llama-grouped": [

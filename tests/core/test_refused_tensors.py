@@ -18,12 +18,6 @@ REFUSED = {  # variant -> tensor, what it becomes (None: it is missing), and wha
             "closest: .*'bert.encoder.layer.0.output.dense",  # by its name in the file
         ),
         (
-            "bert.embeddings.word_embeddings.weight",
-            None,
-            "wanted one word embedding 'embeddings.word_embeddings.weight', any prefix; "
-            "found none in bert",
-        ),
-        (
             "bert.embeddings.token_type_embeddings.weight",
             lambda x: x[:1],
             r"W_type \[N E\].*\[1, 18\]",
@@ -92,13 +86,6 @@ REFUSED = {  # variant -> tensor, what it becomes (None: it is missing), and wha
     ],
     "marian-separate": [
         ("model.decoder.embed_tokens.weight", SMALL, r"W_E \[V E\].* makes it \[53, 18\]")
-    ],
-    "marian-shared": [
-        (
-            "model.encoder.layers.1.fc2.weight",
-            None,
-            "no tensor for W_out: wanted 'encoder.layers.1.fc2.weight'",
-        )
     ],
 }
 

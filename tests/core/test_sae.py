@@ -12,9 +12,8 @@ from minitx.analysis.measures import document_features
 from minitx.weights import stories
 
 D, F, K = 12, 30, 3
-GATED = "b_gate", "r_mag", "b_mag"
 KINDS = {"standard": ("b_enc",), "topk": ("b_enc",), "jumprelu": ("b_enc", "threshold")}
-KINDS |= {"gated": GATED}
+KINDS |= {"gated": ("b_gate", "r_mag", "b_mag")}
 
 
 def folder_of(folder, architecture="standard", change=None, d_in=D, **cfg):
@@ -35,17 +34,13 @@ def folder_of(folder, architecture="standard", change=None, d_in=D, **cfg):
 
 
 def features(x, w, architecture):
-    """f of each row, feature by feature."""
-    f = np.zeros((len(x), F))
-    for n, j in np.ndindex(f.shape):
-        row = x[n] - w["b_dec"]
-        h = sum(row[i] * w["W_enc"][i, j] for i in range(D))
-        if architecture == "gated":
-            is_open = h + w["b_gate"][j] > 0
-            f[n, j] = is_open * max(h * np.exp(w["r_mag"][j]) + w["b_mag"][j], 0)
-            continue
-        h += w["b_enc"][j]
-        f[n, j] = max(h, 0) if h > w.get("threshold", np.full(F, -np.inf))[j] else 0
+    """f of each row."""
+    h = (x - w["b_dec"]) @ w["W_enc"]
+    if architecture == "gated":
+        is_open = h + w["b_gate"] > 0
+        return is_open * np.maximum(h * np.exp(w["r_mag"]) + w["b_mag"], 0)
+    h = h + w["b_enc"]
+    f = np.maximum(h, 0) * (h > w.get("threshold", -np.inf))
     if architecture == "topk":
         f[f < np.sort(f, axis=1)[:, [-K]]] = 0
     return f
@@ -71,8 +66,7 @@ def test_settings_that_change_the_numbers(tmp_path):
     plain = minitx.load_sae(folder, "float64")
 
     def loaded(**cfg):
-        architecture = cfg.pop("architecture", "standard")
-        return minitx.load_sae(folder_of(tmp_path / "sae", architecture, **cfg)[0], "float64")
+        return minitx.load_sae(folder_of(tmp_path / "sae", **cfg)[0], "float64")
 
     bare = loaded(apply_b_dec_to_input=False)
     assert np.abs(bare.encode(x) - plain.encode(x + w["b_dec"])).max() < 1e-13
@@ -126,9 +120,12 @@ def test_a_planted_dictionary_reconstructs_and_random_vectors_do_not(tmp_path):
     assert np.abs(sae.encode(x) * (f > 0) - f).max() < 1e-13
     measured = sae.measure(x * (1 + 1e-3))
     assert measured.explained > 1 - 1e-12 and measured.null < 0.8
-    jump = folder_of(
-        tmp_path / "jump", "jumprelu", lambda w: (planted(w), w["threshold"].fill(0.5))
-    )
+
+    def above_half(arrays):
+        planted(arrays)
+        arrays["threshold"][:] = 0.5
+
+    jump = folder_of(tmp_path / "jump", "jumprelu", above_half)
     measured = minitx.load_sae(jump[0], "float64").measure(x)
     assert measured.l0 == 3 and measured.dead == (F - 2 * D) / F
     assert measured.explained > 1 - 1e-12 and measured.null < 0.8
@@ -140,28 +137,31 @@ def test_a_planted_dictionary_reconstructs_and_random_vectors_do_not(tmp_path):
 @pytest.mark.parametrize("variant", ["gpt2-causal", "llama-grouped", "bert-masked"])
 def test_edits_change_what_a_feature_writes_and_nothing_else(variant, tmp_path):
     model = tiny.load(variant)
-    width = model.config.d_model
-    for name, point in {"resid_post": "resid_post", "attn.hook_z": "z"}.items():
-        if point == "z":
-            width = model.config.n_heads * model.config.d_head
-        hook = f"blocks.1.hook_{name}" if point != "z" else f"blocks.1.{name}"
-        folder, w = folder_of(
-            tmp_path / point, d_in=width, hook_name=hook, reshape_activations="hook_z"
-        )
+    cfg = model.config
+    for hook, point, width in (
+        ("blocks.1.hook_resid_post", "resid_post", cfg.d_model),
+        ("blocks.1.attn.hook_z", "z", cfg.n_heads * cfg.d_head),
+    ):
+        how = {"d_in": width, "hook_name": hook, "reshape_activations": "hook_z"}
+        folder, w = folder_of(tmp_path / point, **how)
         sae = minitx.load_sae(folder, "float64")
         ids = tiny.ids(model, 2, 5)
         key = point, 1
         assert sae.point == key
         x = minitx.run(model, ids, key)[key]
-        flat = x if x.ndim == 3 else x.swapaxes(1, 2).reshape(2, 5, -1)
+        flat = by_token(x)
         f = sae.encode(flat)
         i = int(f.max(axis=(0, 1)).argmax())
         edited = minitx.run(model, ids, key, sae.edits({i: 0.0}))[key]
-        edited = edited if x.ndim == 3 else edited.swapaxes(1, 2).reshape(2, 5, -1)
         expected = flat - f[..., [i]] * w["W_dec"][i]
-        assert np.abs(edited - expected).max() < 1e-12 and (f[..., i] > 0).any()
+        assert np.abs(by_token(edited) - expected).max() < 1e-12 and (f[..., i] > 0).any()
         same = minitx.run(model, ids, key, sae.edits({i: 1.0, 0: 1}))[key]
         assert np.array_equal(same, x)
+
+
+def by_token(x):
+    """[B T D] of such a point, or of one by heads."""
+    return x if x.ndim == 3 else x.swapaxes(1, 2).reshape(2, 5, -1)
 
 
 def test_examples_of_a_feature(tmp_path):

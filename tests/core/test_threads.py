@@ -2,7 +2,6 @@
 
 import gc
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 import tiny
 from counting import CAUSAL, MASKED, MIB, cores, sized
+from processes import python
 
 import minitx
 from minitx import threads
@@ -337,16 +337,8 @@ print(os.waitpid(child, 0)[1])
 def test_a_forked_process_computes_too():
     """A fork copies no threads: the child has helpers of its own."""
     cores(2)
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED],
-        check=False,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout == "True 2\n0\n", done.stderr
+    _, said = python("-c", FORKED)
+    assert said.startswith("True 2\n0\n"), said  # a warning of forks may follow
 
 
 AFTER_THE_END = """
@@ -365,11 +357,5 @@ threading.Thread(target=work).start()
 
 def test_a_thread_may_outlive_the_main_one():
     """Once the main thread has ended, others still run, and compute."""
-    done = subprocess.run(
-        [sys.executable, "-c", AFTER_THE_END],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout == "[64.] True\n", done.stderr
+    _, said = python("-c", AFTER_THE_END)
+    assert said == "[64.] True\n"

@@ -104,11 +104,9 @@ def test_special_tokens_stay_where_they_are(monkeypatch):
     assert any(not np.array_equal(x, ids) for x in seen)
 
 
-@pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "llama-grouped", "t5-gated", "deberta-masked"])
+@pytest.mark.parametrize("variant", tiny.SINGLE)
 def test_neurons_heads_and_directions_of_every_single_stack(variant):
-    model = tiny.load(variant)
-    if model.encoder is not None:
-        model = model.encoder
+    model = tiny.single(variant)
     rows = [*tiny.ids(model, 3, 5)]
     traces = [minitx.run(model, row, [("post", 1), ("z", 1), ("k", 0)]) for row in rows]
     direction = np.random.default_rng(0).standard_normal(model.config.d_mlp)
@@ -161,9 +159,3 @@ def test_a_text_that_is_too_long_is_named_by_its_number():
     texts = ["She was sad.", "He ran.", "the " * 200]
     with pytest.raises(ValueError, match="text 2 is 200 tokens long; this model reads at most 96"):
         minitx.top_examples("tiny-stories", texts, ("post", 1), 0)
-
-
-@pytest.mark.parametrize("variant", ["bart-causal", "images/vit-image"])
-def test_models_that_read_no_single_text_are_refused(variant):
-    with pytest.raises(ValueError, match="encoder-decoder|reads pictures"):
-        minitx.top_examples(tiny.load(variant), [[1, 2]], ("post", 0), 1)

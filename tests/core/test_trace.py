@@ -7,6 +7,7 @@ the same (float64, another order of the same sums: measured at most 1e-14, bound
 from collections.abc import Mapping
 
 import numpy as np
+import parity
 import pytest
 import tiny
 
@@ -17,6 +18,7 @@ from minitx.points import name_of
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
 VARIANTS += ["bert-question", "gpt2-token", "electra-choice", "mpnet-masked"]
 PAIRED = [*tiny.PAIRS, "bart-scaled", "bart-bare", "t5-gated-tied", "t5-relu"]
+PLACES = [name for name, *_ in parity.ROWS["make_golden_places"]] + parity.DECODERS
 CLOSE = dict(rtol=0, atol=1e-12)
 
 
@@ -51,11 +53,6 @@ def same_bits(trace, other):
     return all(np.array_equal(x, other[key]) for key, x in trace.items())
 
 
-def last_hidden(model):
-    """The point that `forward` gives."""
-    return "ln_final" if model.config.pre_norm else ("resid_post", model.config.n_layers - 1)
-
-
 # --- changing nothing
 
 
@@ -81,7 +78,8 @@ def test_watching_changes_no_bit(either):
     tokens, given = tiny.texts(either)
     trace = minitx.run(either, tokens, **given)
     x = minitx.forward(either, tokens, **given)
-    assert np.array_equal(x, trace[last_hidden(either)])
+    last = "ln_final" if either.config.pre_norm else ("resid_post", -1)
+    assert np.array_equal(x, trace[last])
     if either.config.task_head:
         assert np.array_equal(minitx.logits(either, x, valid=given["valid"]), trace["logits"])
     for key in trace:  # and a point is the same whether others are kept or not
@@ -94,26 +92,30 @@ def test_watching_changes_no_bit(either):
 
 
 @pytest.mark.parametrize(
-    "keep,expected",
+    "variants,keep,expected",
     [
-        (None, set(minitx.POINTS)),
-        ([], set()),
-        (["q"], {"q"}),
-        ([("pattern", 1)], {"pattern"}),
-        ("resid_pre", {"resid_pre"}),
-        (["embed", "scores", ("q", 0), "q"], {"embed", "scores", "q"}),
-        (("ln1_scale", ("post", 1)), {"ln1_scale", "post"}),
+        (VARIANTS, None, set(minitx.POINTS)),
+        (VARIANTS, [], set()),
+        (VARIANTS, ["q"], {"q"}),
+        (VARIANTS, [("pattern", 1)], {"pattern"}),
+        (VARIANTS, "resid_pre", {"resid_pre"}),
+        (VARIANTS, ["embed", "scores", ("q", 0), "q"], {"embed", "scores", "q"}),
+        (VARIANTS, ("ln1_scale", ("post", 1)), {"ln1_scale", "post"}),
+        (PAIRED, "enc_q", {"enc_q"}),
+        (PAIRED, ("cross_k", -1), {"cross_k"}),
+        (PAIRED, ["enc_pattern", "cross_pattern", "q"], {"enc_pattern", "cross_pattern", "q"}),
+        (["t5-gated-tied", "t5-relu"], "pos_bias", {"pos_bias"}),
     ],
-    ids=range(7),
+    ids=range(11),
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, expected, dtype):
-    for variant in VARIANTS:
+def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(variants, keep, expected, dtype):
+    for variant in variants:
         model = tiny.load(variant, dtype)
-        for tokens in (tiny.ids(model, 3, 7), tiny.ids(model, 5), [[4]]):
-            trace = minitx.run(model, tokens, keep)
+        for tokens, given in inputs(model):
+            trace = minitx.run(model, tokens, keep, **given)
             assert trace.nbytes == sum(x.nbytes for x in trace.values())
-            assert trace.nbytes == minitx.cost(model, tokens, keep)
+            assert trace.nbytes == minitx.cost(model, tokens, keep, source=given.get("source"))
             kept = set(map(name_of, trace))
             assert kept == expected or (keep is None and kept < expected)
             if keep:
@@ -121,76 +123,45 @@ def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, expecte
                 assert all(layer == 1 for _, layer in single)
 
 
-def test_shapes_are_what_the_table_says(model):
-    cfg = model.config
-    tokens, valid = batch(model)
-    sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "d": cfg.d_head}
-    sizes["G"] = cfg.n_kv
-    sizes |= dict(D=cfg.d_model, E=cfg.d_embed or cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
-    if cfg.task_head:
-        sizes["C"] = model.weights.W_U.shape[1]
-    trace = minitx.run(model, tokens, valid=valid)
+@pytest.mark.parametrize("variant", [*VARIANTS, *PAIRED, *PLACES])
+def test_shapes_are_what_the_table_says_and_the_cost_is_exact(variant):
+    """Of different numbers of source and target tokens, layers and heads."""
+    model = tiny.load(variant)
+    tokens, given = tiny.texts(model, (7, 7), (8, 8))
+    trace = minitx.run(model, tokens, **given)
+    assert {*trace} == tiny.computed(model)
+    sizes = {"": tiny.sizes(model, 2, 7, 7)}
+    if model.encoder is not None:
+        sizes |= {"enc_": tiny.sizes(model.encoder, 2, 8, 8), "cross_": tiny.sizes(model, 2, 7, 8)}
+        assert (trace.source == given["source"]).all()
     for key, x in trace.items():
         axes = minitx.POINTS[name_of(key)].axes.split()
         if key == "logits":
-            axes = axes_of_logits(cfg.task_head)
-        assert x.shape == tuple(sizes[axis] for axis in axes)
-    assert trace.tokens is not None and (trace.tokens == tokens).all()
-    assert (trace.valid == valid).all()
-    assert trace.stack("q").shape == (2, 2, cfg.n_heads, 7, cfg.d_head)
-    assert (trace.stack("ln1_scale")[1] == trace["ln1_scale", 1]).all()
+            axes = axes_of_logits(model.config.task_head)
+        part = name_of(key).partition("_")[0] + "_"
+        own = sizes.get(part, sizes[""])
+        assert x.shape == tuple(own[axis] for axis in axes), key
+        assert x.dtype == np.float64, key
+    assert (trace.tokens == tokens).all() and (trace.valid == given["valid"]).all()
+    assert trace.nbytes == minitx.cost(model, tokens, source=given.get("source"))
+    q = trace.stack("q")
+    assert len(q) == model.config.n_layers and np.array_equal(q[-1], trace["q", -1])
 
 
-def test_points_are_the_values_that_their_formulas_give(model):
-    """Recorded arrays are as they were at the time: later in-place steps leave no mark on them."""
-    tokens, valid = batch(model)
-    t = minitx.run(model, tokens, valid=valid)
-    seen = np.broadcast_to(valid[:, None, None], t["scores", 0].shape)
-    if model.config.causal:
-        seen = seen & np.tri(7, dtype=bool)
-    for i in range(model.config.n_layers):
-        assert_attention(model, t, i, seen)
-        assert_mlp(model, t, i)
-        assert_norms(model, t, i)
-    assert (t["resid_post", 0] == t["resid_pre", 1]).all()
-
-
-def assert_attention(model, t, i, seen):
-    """Queries, scores of the keys that are seen, and what the heads take from them."""
-    cfg, w = model.config, model.layers[i]
-    x = t["ln1", i] if cfg.pre_norm else t["resid_pre", i]
-    q = (x @ w.W_Q + w.b_Q).reshape(2, 7, cfg.n_heads, -1).swapaxes(1, 2)
-    np.testing.assert_allclose(t["q", i], q, **CLOSE)
-    raw = t["q", i] @ t["k", i].swapaxes(-1, -2) * cfg.attn_scale(i)
-    if "pos_bias" in t:
-        raw = raw + t["pos_bias"]
-    np.testing.assert_allclose(t["scores", i][seen], raw[seen], **CLOSE)
-    np.testing.assert_allclose(t["z", i], t["pattern", i] @ t["v", i], **CLOSE)
-
-
-def assert_mlp(model, t, i):
-    w = model.layers[i]
-    x = t["ln2", i] if model.config.pre_norm else t["resid_mid", i]
-    np.testing.assert_allclose(t["pre", i], x @ w.W_in + w.b_in, **CLOSE)
-    np.testing.assert_allclose(t["mlp_out", i], t["post", i] @ w.W_out + w.b_out, **CLOSE)
-
-
-def assert_norms(model, t, i):
-    """Norms of the stream before each part, or of the sum after it: the stream that follows."""
-    cfg, w = model.config, model.layers[i]
-    sums = {"ln1": t["resid_pre", i], "ln2": t["resid_mid", i]}
-    if not cfg.pre_norm:
-        sums["ln1"] = t["resid_pre", i] + t["attn_out", i]
-        sums["ln2"] = t["resid_mid", i] + t["mlp_out", i]
-        assert (t["ln1", i] == t["resid_mid", i]).all()
-        assert (t["ln2", i] == t["resid_post", i]).all()
-    for name, x in sums.items():
-        mean, scale = t[f"{name}_mean", i], t[f"{name}_scale", i]
-        np.testing.assert_allclose(mean, x.mean(-1), **CLOSE)
-        np.testing.assert_allclose(scale, 1 / np.sqrt(x.var(-1) + cfg.eps), rtol=1e-12)
-        normed = (x - mean[..., None]) * scale[..., None]
-        expected = normed * getattr(w, f"{name}_w") + getattr(w, f"{name}_b")
-        np.testing.assert_allclose(t[name, i], expected, **CLOSE)
+def test_scores_are_products_of_queries_and_keys(either):
+    """All other points are compared with the reference library's, in test_parity.py."""
+    tokens, given = tiny.texts(either)
+    t = minitx.run(either, tokens, **given)
+    parts = [""] if either.encoder is None else ["", "enc_", "cross_"]
+    for part in parts:
+        cfg = either.encoder.config if part == "enc_" else either.config
+        for i in range(cfg.n_layers):
+            q, k, scores = (t[f"{part}{name}", i] for name in ("q", "k", "scores"))
+            raw = q @ k.swapaxes(-1, -2) * cfg.attn_scale(i)
+            if f"{part}pos_bias" in t:
+                raw = raw + t[f"{part}pos_bias"]
+            seen = np.isfinite(scores)
+            np.testing.assert_allclose(scores[seen], raw[seen], **CLOSE)
 
 
 def test_what_is_recorded_is_nobody_elses_memory(either):
@@ -211,15 +182,12 @@ def test_what_is_recorded_is_nobody_elses_memory(either):
 def test_an_edit_reaches_what_comes_after_and_nothing_before(model):
     tokens, valid = batch(model)
     plain = minitx.run(model, tokens, valid=valid)
-    order = list(minitx.run(model, tokens, valid=valid))
+    order = list(plain)
     for name in ("z", "resid_mid", "ln2_scale", "pre"):
         edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x * 1.5})
-        changed = set()
-        for key in order:
-            if not np.array_equal(edited[key], plain[key], equal_nan=True):
-                changed.add(key)
+        changed = [key for key in order if not np.array_equal(edited[key], plain[key])]
         assert (edited[name, 1] == plain[name, 1] * 1.5).all()
-        assert changed == set(order[order.index((name, 1)) :])
+        assert changed == order[order.index((name, 1)) :]
 
 
 def test_a_whole_point_one_layer_and_the_special_over_the_general(model):
@@ -248,24 +216,6 @@ def test_patching_one_text_into_another(model):
     assert (patched["resid_post", 0] == minitx.run(model, a)["resid_post", 0]).all()
 
 
-def test_zeroing_a_head_is_a_model_without_its_rows_of_W_O(model):
-    tokens, valid = batch(model)
-    d = model.config.d_head
-    head = 1
-
-    def silence(z):
-        z[:, head] = 0
-        return z
-
-    W_O = model.layers[1].W_O.copy()
-    W_O[head * d : (head + 1) * d] = 0
-    without = minitx.run(tiny.with_weights(model, layers={1: {"W_O": W_O}}), tokens, valid=valid)
-    edited = minitx.run(model, tokens, valid=valid, edits={("z", 1): silence})
-    plain = minitx.run(model, tokens, valid=valid)
-    np.testing.assert_allclose(edited["resid_post", 1], without["resid_post", 1], **CLOSE)
-    assert abs(edited["resid_post", 1] - plain["resid_post", 1]).max() > 1e-3
-
-
 def test_a_model_without_positions(model):
     tokens, _ = batch(model)
     blank = tiny.with_weights(model, W_pos=np.zeros_like(model.weights.W_pos))
@@ -273,20 +223,23 @@ def test_a_model_without_positions(model):
     assert same_bits(edited, minitx.run(blank, tokens))
 
 
-def test_edited_scores_go_through_softmax_and_edited_patterns_do_not(model):
-    tokens = tiny.ids(model, 2, 6)
+def test_edited_scores_go_through_softmax_and_edited_patterns_do_not(either):
+    """In an encoder-decoder those of the source."""
+    tokens, given = tiny.texts(either, (7, 7), (7, 7))
+    part = "" if either.encoder is None else "cross_"
+    pattern, v, z = (f"{part}{name}" for name in ("pattern", "v", "z"))
 
     def only_first(scores):
         scores[..., 1:] = -np.inf
         return scores
 
-    forced = minitx.run(model, tokens, edits={"scores": only_first})
-    assert (forced["pattern", 0][..., 0] == 1).all() and not forced["pattern", 0][..., 1:].any()
-    first = np.broadcast_to(forced["v", 1][:, :, :1], forced["z", 1].shape)
-    np.testing.assert_allclose(forced["z", 1], first, **CLOSE)
-    flat = minitx.run(model, tokens, edits={"pattern": lambda p: np.full_like(p, 1 / 6)})
-    mean = np.broadcast_to(flat["v", 0].mean(2, keepdims=True), flat["z", 0].shape)
-    np.testing.assert_allclose(flat["z", 0], mean, **CLOSE)
+    forced = minitx.run(either, tokens, edits={f"{part}scores": only_first}, **given)
+    assert (forced[pattern, 0][..., 0] == 1).all() and not forced[pattern, 0][..., 1:].any()
+    first = np.broadcast_to(forced[v, 0][:, :, :1], forced[z, 0].shape)
+    np.testing.assert_allclose(forced[z, 0], first, **CLOSE)
+    flat = minitx.run(either, tokens, edits={pattern: lambda p: np.full_like(p, 1 / 7)}, **given)
+    mean = np.broadcast_to(flat[v, 0].mean(2, keepdims=True), flat[z, 0].shape)
+    np.testing.assert_allclose(flat[z, 0], mean, **CLOSE)
 
 
 def test_norms_use_the_mean_and_the_scale_that_they_are_given(model):
@@ -351,10 +304,7 @@ ABSENT = {  # variant -> key, and what is said
         ("enc_q", r"no point 'enc_q' \(bert, layers 0 to 1; it needs an encoder\)"),
     ],
     "gpt2-causal": [
-        (
-            "ln_embed_scale",
-            r"no point 'ln_embed_scale' \(gpt2; it needs a norm of the embeddings\)",
-        ),
+        ("ln_embed_scale", r"no point 'ln_embed_scale' \(gpt2; it needs a norm of the embeddin"),
         ("type_embed", r"no point 'type_embed' \(gpt2; it needs token types\)"),
     ],
     "distilbert-masked": [
@@ -441,6 +391,7 @@ def test_a_pair_is_one_point_where_a_list_is_expected():
         (("q", 7), r"no point \('q', 7\) \(gpt2, layers 0 to 1\)"),
         (("patern", 1), "unknown point 'patern'; closest: pattern"),
         (7, "keep is 7; wanted names of points, or pairs"),
+        ([["q", 1]], r"unknown point \['q', 1\]"),
     ):
         with pytest.raises(ValueError, match=message):
             minitx.run(model, [5, 6], keep)
@@ -543,11 +494,8 @@ def test_labels_are_the_pieces_of_the_tokens(bundled):
         _ = minitx.run(tiny.load("gpt2-causal"), [5, 6], keep=[]).labels
 
 
-def test_one_point_needs_no_list_and_types_have_their_cost():
+def test_types_have_their_cost():
     model = tiny.load("gpt2-causal")
-    assert list(minitx.run(model, [1, 2], keep=("q", 1))) == [("q", 1)]
-    with pytest.raises(ValueError, match=r"unknown point \['q', 1\]"):
-        minitx.run(model, [1, 2], keep=[["q", 1]])
     trace = minitx.run(model, [1, 2], types=[0, 3])
     assert "type_embed" in trace
     assert trace.nbytes == minitx.cost(model, [1, 2], types=[0, 3])

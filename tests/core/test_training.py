@@ -10,6 +10,7 @@ import killed_training
 import numpy as np
 import parity
 import pytest
+import tiny
 import trained
 from safetensors.numpy import load_file
 
@@ -48,10 +49,11 @@ def test_200_steps_are_those_of_pytorch(name):
 
 @pytest.mark.parametrize("variant", VARIANTS.split())
 def test_a_start_has_the_tensors_of_the_librarys_own_files(variant):
-    folder = parity.GOLDEN / variant
-    settings = json.loads((folder / "config.json").read_text())
-    expected = {name: tuple(x.shape) for name, x in read_tensors(folder).items()}
-    assert start.shapes(from_hf(dict(settings))) == expected
+    assert start.shapes(from_hf(tiny.config(variant))) == shapes_in(parity.GOLDEN / variant)
+
+
+def shapes_in(folder):
+    return {name: tuple(x.shape) for name, x in read_tensors(folder).items()}
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,7 @@ def test_a_start_has_the_tensors_of_the_librarys_own_files(variant):
 )
 def test_a_start_is_written_as_it_computes(variant, tmp_path):
     """Parts of larger matrices, also those that each head has for itself."""
-    settings = json.loads((parity.GOLDEN / variant / "config.json").read_text())
-    begin = start.start(settings, 0, "float32")
+    begin = start.start(tiny.config(variant), 0, "float32")
     saved.Folder(tmp_path, {}, {}).checkpoint(begin, tmp_path)
     written, own = parameters(minitx.load(tmp_path)), parameters(begin.model)
     assert written.keys() == own.keys()
@@ -70,9 +71,7 @@ def test_a_start_is_written_as_it_computes(variant, tmp_path):
 
 def test_an_encoder_decoder_shares_its_embedding():
     """Of tiny-bart's file only the bias of its logits is missing, which no training moves."""
-    expected = {
-        name: tuple(x.shape) for name, x in read_tensors(local.BUNDLED / "tiny-bart").items()
-    }
+    expected = shapes_in(local.BUNDLED / "tiny-bart")
     del expected["final_logits_bias"]
     begin = start.start(BART, 0, "float32")
     tensors = begin.tensors()
@@ -158,11 +157,7 @@ def test_steps_of_snapshots_grow():
     assert snapshot_steps(2000, 24)[:8] == [0, 1, 2, 3, 4, 6, 8, 11]
     assert snapshot_steps(2000, 24)[-1] == 2000 and len(snapshot_steps(2000, 24)) <= 24
     assert snapshot_steps(5, 24) == [0, 1, 2, 3, 4, 5]
-    assert (
-        snapshot_steps(9, 0) == []
-        and snapshot_steps(9, 1) == [9]
-        and snapshot_steps(9, 2) == [0, 9]
-    )
+    assert [snapshot_steps(9, n) for n in range(3)] == [[], [9], [0, 9]]
 
 
 def test_a_model_that_was_trained_says_what_it_was_trained_on(tmp_path):
@@ -242,17 +237,15 @@ def test_a_long_text_is_encoded_part_by_part(monkeypatch):
 
 
 def test_float64_and_float32_agree():
-    losses = [
-        minitx.train(ROBERTA, TEXT, steps=12, batch=4, dtype=dtype).losses
-        for dtype in ("float32", "float64")
-    ]
-    assert 0 < abs(losses[0] - losses[1]).max() < 1e-4  # measured 1.5e-6
+    options = {"steps": 12, "batch": 4}
+    names = "float32", "float64"
+    single, double = (minitx.train(ROBERTA, TEXT, dtype=x, **options) for x in names)
+    assert 0 < abs(single.losses - double.losses).max() < 1e-4  # measured 1.5e-6
 
 
 def test_a_tokenizer_is_taken_from_the_folder(tmp_path):
-    history = minitx.train(
-        "tiny-roberta", "analysis/texts/sample.txt", steps=1, batch=1, context=16
-    )
+    sample = "analysis/texts/sample.txt"
+    history = minitx.train("tiny-roberta", sample, steps=1, batch=1, context=16)
     text = "The dog ran"
     expected = minitx.load("tiny-roberta").tokenizer.encode(text)
     assert (history.model.tokenizer.encode(text) == expected).all()
@@ -274,33 +267,45 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
     assert differing == [] and n_compared
 
 
+NINE = {"steps": 9, "batch": 2, "snapshots": 9}
+
+
 @pytest.fixture
 def interrupted(tmp_path, monkeypatch):
     """A folder in which a training ended after 4 of 9 steps."""
+    stop_after(monkeypatch, 4, out=tmp_path, **NINE)
+    return tmp_path
+
+
+def stop_after(monkeypatch, n, **options):
+    """A training that is interrupted after n steps; its state is saved after each."""
     monkeypatch.setattr(saved, "SECONDS", -1.0)
     original = Loop.step
 
     def step(loop):
-        if loop.done == 4:
+        if loop.done == n:
             raise KeyboardInterrupt
         original(loop)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Loop, "step", step)
-        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=tmp_path)
-    return tmp_path
+        minitx.train(GPT2, TEXT, **options)
+
+
+def resume(folder, corpus=TEXT, **changes):
+    return minitx.train(GPT2, corpus, out=folder, resume=True, **NINE | changes)
 
 
 def test_other_settings_do_not_go_on(interrupted):
     with pytest.raises(ValueError, match="holds a training; resume goes on with it, or name anoth"):
-        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted)
+        minitx.train(GPT2, TEXT, out=interrupted, **NINE)
     with pytest.raises(ValueError, match=r"other settings: batch was 2 and is 3 \(differing: batc"):
-        minitx.train(GPT2, TEXT, steps=9, batch=3, snapshots=9, out=interrupted, resume=True)
+        resume(interrupted, batch=3)
     with pytest.raises(ValueError, match="ids_sha256 was"):
-        minitx.train(GPT2, TEXT[1:], steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+        resume(interrupted, TEXT[1:])
     (interrupted / saved.STATE).write_bytes(b"no state")
     with pytest.raises(ValueError, match="is not a saved training state"):
-        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+        resume(interrupted)
 
 
 def test_a_full_disk_leaves_the_last_good_snapshot(interrupted, monkeypatch):
@@ -310,10 +315,10 @@ def test_a_full_disk_leaves_the_last_good_snapshot(interrupted, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match=r"No space left on device \(\d+.* bytes wanted\).*0000"):
-            minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+            resume(interrupted)
     assert minitx.load(interrupted / "steps" / "000004").config.n_layers == 2
     assert not [*interrupted.rglob("*.tmp")]
-    minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+    resume(interrupted)
     assert not (interrupted / saved.STATE).exists()
 
 
@@ -327,7 +332,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_what_was_saved(interrupted, mo
 
     monkeypatch.setattr(Loop, "step", step)
     with pytest.raises(ValueError, match=r"step 7: .*NaN.*Take a smaller rate, a longer warm-up"):
-        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+        resume(interrupted)
     for step in (4, 5):
         minitx.check(minitx.load(interrupted / "steps" / f"{step:06}"))
 
@@ -349,19 +354,9 @@ STAGES = [
 @pytest.mark.parametrize("stop", [2, 3, 4, 5, 7])
 def test_stages_go_on_to_the_same_bytes(tmp_path, monkeypatch, stop):
     """Interrupted inside a stage, and where one ends."""
-    monkeypatch.setattr(saved, "SECONDS", -1.0)
     options = {"batch": 2, "snapshots": 9, "stages": STAGES}
+    stop_after(monkeypatch, stop, out=tmp_path / "out", **options)
     whole = minitx.train(GPT2, TEXT, out=tmp_path / "whole", **options)
-    original = Loop.step
-
-    def step(loop):
-        if loop.done == stop:
-            raise KeyboardInterrupt
-        original(loop)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Loop, "step", step)
-        minitx.train(GPT2, TEXT, out=tmp_path / "out", **options)
     minitx.train(GPT2, TEXT, out=tmp_path / "out", resume=True, **options)
     expected = killed_training.contents(tmp_path / "whole")
     assert killed_training.contents(tmp_path / "out") == expected
@@ -381,9 +376,8 @@ def test_a_stage_begins_with_what_was_learned():
     first, before, after = (parameters(model) for model in models)
     assert first["W_pos"].shape == (6, 8) and before["W_pos"].shape == (16, 8)
     for name in ("W_Q", "W_in", "ln1_w"):
-        assert (after[name, 0] == after[name, 1]).all() and (
-            after[name, 0] == before[name, 0]
-        ).all()
+        for i in (0, 1):
+            assert (after[name, i] == before[name, 0]).all()
     for name in ("W_O", "W_out"):
         for i in (0, 1):
             assert (after[name, i] == before[name, 0] / 2).all()
@@ -405,7 +399,7 @@ def test_stages_without_growth_are_one_training():
 
 WRONG = {
     "t5 cannot be trained from scratch here; wanted one of: bert": (
-        {"model_type": "t5"},
+        tiny.config("t5-relu"),
         TEXT,
         {},
     ),
@@ -444,8 +438,6 @@ WRONG = {
 @pytest.mark.parametrize("message", WRONG)
 def test_what_cannot_be_trained_is_refused_before_any_work(message, monkeypatch):
     config, corpus, options = WRONG[message]
-    if config["model_type"] == "t5":
-        config = json.loads((parity.GOLDEN / "t5-relu/config.json").read_text())
     monkeypatch.setattr(Loop, "step", None)
     with pytest.raises((ValueError, OSError), match=message):
         minitx.train(config, corpus, **options)
@@ -482,4 +474,4 @@ def test_a_state_whose_numbers_have_changed_is_refused(interrupted):
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ValueError, match="is not a saved training state any more: its sha256"):
-        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+        resume(interrupted)

@@ -10,10 +10,9 @@ import minitx
 from minitx.analysis import __main__ as cli
 
 WORDS = ["The", "unhappiness", "ran", "."], ["Dogs", "jumped"]
-MODELS = "tiny-bert", "tiny-gpt2"
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=["tiny-bert", "tiny-gpt2"])
 def model(request):
     return minitx.load(request.param)
 

@@ -1,6 +1,5 @@
 """Numbers of the documents that change when the code or a bundled model does."""
 
-import json
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from minitx import analysis
 from minitx.analysis.pages import explore
 from minitx.config import Config
 from minitx.families import FAMILIES
+from minitx.files import read_json
 
 ROOT = Path(__file__).parents[2]
 BASE = dict(
@@ -36,5 +36,5 @@ def test_where_positions_are_in_the_stream(name):
 def test_every_type_that_loads_is_compared_with_the_library():
     golden = ROOT / "tests/golden"
     configs = [path.parent / "config.json" for path in golden.glob("**/reference.safetensors")]
-    types = {json.loads(path.read_text())["model_type"] for path in configs if path.is_file()}
+    types = {read_json(path)["model_type"] for path in configs if path.is_file()}
     assert not {*FAMILIES} - types

@@ -1,7 +1,6 @@
 """Every `minitx …` line of every document is run as it stands, on small models and files.
 
-A line stands in a block of code, or between backticks in the text. Order: what
-stands for their words, what is not run and why, tests of lines and tables.
+A line stands in a block of code, or between backticks in the text.
 """
 
 import json
@@ -85,19 +84,20 @@ FEWER = {  # for longer runs
     "--workers": "2",
     "--sentences": "12",
 }
+SHORT = {"--documents": "4", "--tokens": "64"}
 SMALL = {  # flags that a command or an experiment gets where a line does not have them
-    "profiles": {"--documents": "4", "--tokens": "64"},
+    "profiles": SHORT,
     "profiles,lags,cca": {"--documents": "6", "--tokens": "64"},
-    "projections": {"--documents": "4", "--tokens": "64"},
+    "projections": SHORT,
     "mechanisms": {"--documents": "6", "--tokens": "16", "--every": "4"},
-    "dial": {"--documents": "4", "--tokens": "64"},
-    "sources": {"--documents": "4", "--tokens": "64"},
+    "dial": SHORT,
+    "sources": SHORT,
     "attribution": {"--documents": "2", "--tokens": "16"},
     "patch": {"--n-pairs": "4"},
     "circuit": {"--n-pairs": "4", "--random": "20"},
-    "report": {"--documents": "4", "--tokens": "64"},
+    "report": SHORT,
     "paper": {"--documents": "4"},
-    "published": {"--documents": "4", "--tokens": "64"},
+    "published": SHORT,
     "train": {"--context": "16", "--batch": "2", "--steps": "2"},
     "forming": {"--documents": "8", "--shuffles": "9", "--every": "32"},
     "atlas": {"--sentences": "12"},
@@ -130,13 +130,9 @@ def is_a_name(line):
     return len(words) == 1 and words[0] not in ("list", "toy", "doctor", "lesson")
 
 
-def is_not_run(line):
-    """Whether NOT_RUN names a line, or how it begins."""
-    return any(line == key or stands_for(key, line) for key in NOT_RUN)
-
-
 def stands_for(key, line):
-    return key.endswith("…") and line.startswith(key.removesuffix("…"))
+    """Whether a key of NOT_RUN is a line, or how it begins."""
+    return line == key or (key.endswith("…") and line.startswith(key.removesuffix("…")))
 
 
 def arguments(line):
@@ -166,7 +162,7 @@ RUN = {  # what is run: its line; lines that come to the same, wherever it is wr
     # language and order of flags, are run once
     frozenset(without_out(settled(arguments(line)))) - {"--lang", "ja"}: line
     for line in LINES
-    if line not in NAMES and not is_not_run(line)
+    if line not in NAMES and not any(stands_for(key, line) for key in NOT_RUN)
 }
 FEW = "positions", "profiles", "reviews"  # tests/pages reports, judges and draws all experiments
 
@@ -219,9 +215,8 @@ def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(registry, "EXPERIMENTS", few)
     figures = {n: figure for n, figure in paper.FIGURES.items() if figure.experiment in FEW}
     monkeypatch.setattr(paper, "FIGURES", figures)
-    monkeypatch.setattr(
-        many, "n_processes", lambda options: 1
-    )  # tests/running has them side by side
+    # tests/running has them side by side
+    monkeypatch.setattr(many, "n_processes", lambda options: 1)
     of_few = [claim for claim in published.CLAIMS if claim.experiment in FEW]
     monkeypatch.setattr(published, "CLAIMS", of_few)
     assert status(argv) == STATUS.get(line, 0), capsys.readouterr().err
@@ -240,7 +235,7 @@ def test_a_line_of_a_document_is_one_that_the_command_takes(line):
 
 def test_what_is_not_run_is_named_once_and_still_shown():
     for key in NOT_RUN:
-        assert key in LINES or [line for line in LINES if stands_for(key, line)], key
+        assert any(stands_for(key, line) for line in LINES), key
     assert not [line for line in RUN.values() if line in NOT_RUN]
     assert len(RUN) > 40
 

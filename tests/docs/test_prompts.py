@@ -1,8 +1,4 @@
-"""Texts that documents and defaults give to bundled models are words to them, no letters.
-
-`python tests/docs/test_prompts.py`, with tests/tools on the path, prints each with its pieces.
-Order: where texts stand, what a model reads of them, the claims.
-"""
+"""Texts that documents and defaults give to bundled models are words to them, no letters."""
 
 import ast
 import re
@@ -118,10 +114,3 @@ def test_letters_are_noticed():
     assert cut("tiny-gpt2", "The dog ran after the man.") == ["dog", "ran"]
     assert cut("tiny-stories", "The dog ate the oar") == ["oar"]
     assert in_strings('"""A docstring."""\nprint("A line")\nx = "The old man"') == {"The old man"}
-
-
-if __name__ == "__main__":
-    for place, names, said in shown():
-        best = min(names, key=lambda name: len(cut(name, said)))
-        pieces = tokenizer(best).pieces(tokenizer(best).encode(said, special=False))
-        print(f"{place}: {best}: {' | '.join(piece.strip() for piece in pieces)}")

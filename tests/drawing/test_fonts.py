@@ -19,12 +19,6 @@ JAPANESE = "位置埋め込み"
 
 
 @pytest.fixture
-def no_fonts(monkeypatch):
-    """A machine without fonts for Japanese."""
-    monkeypatch.setattr(fonts, "installed", list)
-
-
-@pytest.fixture
 def stix(monkeypatch):
     """A machine with one further font, which matplotlib's list does not have yet."""
     every = font_manager.fontManager.ttflist
@@ -68,7 +62,8 @@ def test_a_text_gets_a_font_that_has_its_characters(stix):
             assert draw.png(figure, ARC).startswith(b"\x89PNG")
 
 
-def test_what_no_font_has_is_warned_of_in_a_png_and_left_to_the_viewer_in_an_svg(no_fonts):
+def test_what_no_font_has_is_warned_of_in_a_png_and_left_to_the_viewer_in_an_svg(monkeypatch):
+    monkeypatch.setattr(fonts, "installed", list)
     with draw.style():
         for label, title in ((JAPANESE, "a"), ("a", JAPANESE)):
             with pytest.warns(UserWarning, match="no font .* has '.*': .*noto-cjk.* write SVG"):

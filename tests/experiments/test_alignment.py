@@ -21,17 +21,10 @@ DATE = pairs.Pair(
 
 @pytest.fixture(scope="module")
 def dates():
-    """The bundled model of dates."""
     return minitx.load("tiny-bart")
 
 
-@pytest.fixture(scope="module")
-def bart(tmp_path_factory):
-    return minitx.load(encoder_decoders.bart(tmp_path_factory.mktemp("bart")))
-
-
 def written(tmp_path, *records):
-    """A file of pairs."""
     path = tmp_path / "some.jsonl"
     path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     return str(path)
@@ -163,21 +156,11 @@ def test_a_line_that_is_no_pair_is_refused(tmp_path, record, message):
 def test_files_without_pairs_and_two_texts_are_refused(bart, tmp_path):
     with pytest.raises(ValueError, match="has no pairs"):
         pairs.pairs(written(tmp_path), 5)
+    with pytest.raises(FileNotFoundError, match="no text file"):
+        analysis.run("alignment", bart, pairs=str(tmp_path / "none.jsonl"))
     text = written(tmp_path, {"text": "a"})
     with pytest.raises(ValueError, match=r"jsonl' and pairs 'dates'; wanted one of them"):
         analysis.run("alignment", bart, text=text, pairs="dates")
-
-
-def test_settings_have_the_digest_of_the_pairs(bart, tmp_path):
-    """So that an interrupted run does not go on with others."""
-    file = written(tmp_path, {"source": "A dog ran.", "target": "A dog"})
-    before = analysis.run("alignment", bart, pairs=file).settings["pairs"]
-    written(tmp_path, {"source": "A dog ran.", "target": "A cat"})
-    after = analysis.run("alignment", bart, pairs=file).settings["pairs"]
-    assert before != after
-    assert "pairs" not in analysis.run("alignment", bart, pairs="dates", documents=1).settings
-    with pytest.raises(FileNotFoundError, match="no text file"):
-        analysis.run("alignment", bart, pairs=str(tmp_path / "none.jsonl"))
 
 
 def test_a_model_without_logits_is_refused(tmp_path):
@@ -185,9 +168,8 @@ def test_a_model_without_logits_is_refused(tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config |= {"architectures": ["BartModel"], "tie_word_embeddings": False}
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(
-        registry.NotApplicable, match="alignment needs a decoder that predicts tokens"
-    ):
+    message = "alignment needs a decoder that predicts tokens"
+    with pytest.raises(registry.NotApplicable, match=message):
         analysis.run("alignment", minitx.load(folder))
 
 

@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 import tiny
+from scipy.special import log_softmax
 
 import minitx
 from minitx import analysis
-from minitx.analysis.contract.registry import NotApplicable
-from minitx.analysis.measures import attributions, document_features
+from minitx.analysis.measures import attributions
 
 VARIANTS = "gpt2-causal", "bert-sequence", "gpt2-sequence"
+
+
+def log_p(model, tokens, edits=None):
+    """Log-probabilities of classes, or of what comes behind the last token."""
+    y = minitx.run(model, tokens, "logits", edits=edits)["logits"][0]
+    return log_softmax(y if y.ndim == 1 else y[-1])
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -19,16 +25,12 @@ def test_the_parts_sum_to_the_difference(variant):
     tokens = tiny.ids(model, 7)
     wanted = attributions.likeliest(model, tokens)
     base = np.zeros(model.config.d_model)
-    y = minitx.run(model, tokens, "logits")["logits"][0]
-    row = y if y.ndim == 1 else y[-1]
-    own = row[wanted.what] - np.log(np.exp(row).sum())
-    assert wanted.what == row.argmax()
+    own = log_p(model, tokens)
+    assert wanted.what == own.argmax()
     cases = {"embed": attributions.of_tokens(model, wanted, base)}
     cases["z"] = attributions.of_heads(model, wanted)
     for point, parts in cases.items():
-        y = minitx.run(model, tokens, "logits", edits={point: np.zeros_like})["logits"][0]
-        row = y if y.ndim == 1 else y[-1]
-        total = own - row[wanted.what] + np.log(np.exp(row).sum())
+        total = (own - log_p(model, tokens, {point: np.zeros_like}))[wanted.what]
         error = abs(parts.integrated.sum() - total) / abs(parts.integrated).max()
         assert error < attributions.COMPLETE and abs(parts.error - error) < 1e-9
 
@@ -42,13 +44,14 @@ def test_rows_in_groups_give_what_all_at_once_give(variant, monkeypatch):
     row = cfg.n_layers * 7 * (cfg.n_heads * 7 + 12 * cfg.d_model + 4 * cfg.d_mlp)
     monkeypatch.setattr(attributions, "HELD", 3 * row)
     points = {"embed": np.zeros((4, 7, cfg.d_model))}
-    assert [len(x) for x in attributions._values(model, wanted, points)] == [3, 1]
+    groups = attributions._groups(model, wanted, points)
+    assert [len(rows["embed"]) for rows in groups] == [3, 1]
     parts = attributions.of_heads(model, wanted)
     for name in ("integrated", "times_input", "ablated"):
         own, other = getattr(parts, name), getattr(whole, name)
         assert np.allclose(own, other, rtol=0, atol=1e-12), name  # measured 1e-15
     monkeypatch.setattr(attributions, "HELD", 1)
-    assert len(attributions._values(model, wanted, points)) == 4
+    assert len([*attributions._groups(model, wanted, points)]) == 4
 
 
 def test_ablation_is_a_run_without_the_part():
@@ -62,10 +65,7 @@ def test_ablation_is_a_run_without_the_part():
         z[:, 1] = 0
         return z
 
-    y = minitx.run(model, tokens, "logits")["logits"][0, -1]
-    edits = {("z", 0): without}
-    cut = minitx.run(model, tokens, "logits", edits=edits)["logits"][0, -1]
-    lost = (y - cut)[wanted.what] - np.log(np.exp(y).sum() / np.exp(cut).sum())
+    lost = (log_p(model, tokens) - log_p(model, tokens, {("z", 0): without}))[wanted.what]
     assert abs(parts.ablated[0, 1] - lost) < 1e-9
     assert parts.ablated.shape == parts.integrated.shape == (2, model.config.n_heads)
 
@@ -109,16 +109,3 @@ def test_what_the_experiment_returns():
     for axes in maps:  # layers and heads are whole numbers
         ticks = np.concatenate([axes.get_xticks(), axes.get_yticks()])
         assert (ticks == ticks.round()).all()
-
-
-def test_random_weights_are_another_model():
-    model = tiny.load("gpt2-causal")
-    random = document_features.untrained(model, np.random.default_rng(0))
-    wanted = attributions.likeliest(model, tiny.ids(model, 5))
-    own, other = (attributions.of_heads(m, wanted).integrated for m in (model, random))
-    assert abs(own - other).max() > 0.01 * abs(own).max()
-
-
-def test_heads_that_it_does_not_do_for():
-    with pytest.raises(NotApplicable, match="a head that predicts words or classes"):
-        analysis.run("attribution", tiny.GOLDEN / "bert-bare")

@@ -1,9 +1,12 @@
 """How much of the position table each layer's stream still holds; runs that go on."""
 
+from functools import partial
+
 import constructed
 import directed
 import numpy as np
 import pytest
+from outcomes import run, says, verdict
 
 from minitx import analysis
 from minitx.analysis.contract import registry
@@ -13,14 +16,10 @@ from minitx.analysis.measures import inputs, residual_stream
 from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
-SMALL = {"documents": 8, "tokens": 64, "shuffles": 30}
-
 
 @pytest.fixture(scope="module")
-def results():
-    """What the experiment gives on each constructed model."""
-    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.cca(model, **SMALL) for name, model in built.items()}
+def results(of_constructed):
+    return of_constructed("cca", documents=8, tokens=64, shuffles=30)
 
 
 def test_positions_that_nothing_writes_over_stay(results):
@@ -30,7 +29,7 @@ def test_positions_that_nothing_writes_over_stay(results):
         assert result["high"].tolist() == [12, 12, 12]
         # every write is 0 here: in a model of random zeros, too, all would stay
         assert (result["n_kept"], result["n_kept_null"]) == (2, 2)
-        assert registry.get("cca").answer(result).verdict == "undecided"
+        assert verdict("cca", result) == "undecided"
         # 24 columns hold much of any function of 62 places
         assert (result["mean"] > result["mean_null"] + 0.2).all()
 
@@ -41,7 +40,7 @@ def test_positions_that_a_head_erases_are_gone(results):
     assert result["mean"][1:].max() < 0.5 * result["mean"][0]
     assert result["high"].tolist() == [12, 0, 0]
     enough = {"n_rows": np.array(10 * result["n_features"]), "documents": np.array(8)}
-    assert registry.get("cca").answer(result | enough).verdict == "no"
+    assert verdict("cca", result | enough) == "no"
 
 
 def test_what_random_weights_keep_too_is_neither_denied_nor_claimed():
@@ -55,7 +54,7 @@ def test_what_random_weights_keep_too_is_neither_denied_nor_claimed():
 def test_few_rows_leave_no_yes_as_random_weights_are_fitted_to_as_few(n_rows, kind):
     r = {"n_kept": 4, "n_kept_null": 3, "mean": np.full(5, 0.9), "has_table": True}
     r |= {"n_rows": n_rows, "n_features": 128, "documents": 8}
-    assert registry.get("cca").answer(r).verdict == kind
+    assert verdict("cca", r) == kind
 
 
 def test_small_positions_stay_readable_where_nothing_writes_over_them():
@@ -74,16 +73,15 @@ def test_on_its_own_documents_a_fit_finds_more(results):
 
 
 def test_the_bundles_positions_end_after_layer_0(bundled):
-    result = experiment.cca(bundled, documents=12)
+    result = run("cca", bundled, documents=12)
     assert result["mean"][0] > 0.98  # measured 0.99
     assert result["mean"][1:].max() < 0.25  # measured 0.09
     assert result["mean"][1] > 2 * result["mean_null"][1]  # measured 0.09 against 0.03
-    arrays = {name: np.asarray(x) for name, x in result.items()}
     means = ", ".join(f"{mean:.2f}" for mean in result["mean"])
-    assert f"are {means} on average" in registry.get("cca").says(arrays)
-    assert registry.get("cca").answer(arrays).value == "0 of 4"
+    assert f"are {means} on average" in says("cca", result)
+    assert registry.get("cca").answer(result).value == "0 of 4"
     with draw.style():
-        assert "before layer 3" in draw.svg(registry.get("cca").draw(arrays))
+        assert "before layer 3" in draw.svg(registry.get("cca").draw(result))
 
 
 # runs of six experiments that go on where they were interrupted
@@ -103,17 +101,15 @@ class Interrupted(stream.Run):
 
 @pytest.mark.parametrize("name", ["sources", "conditions", "cca", "dial", "chain", "notch"])
 def test_a_run_goes_on_to_the_same_bytes(name, tmp_path):
-    model = constructed.copies()
-    run = registry.get(name).run
-    options = {"documents": 10, "tokens": 40}
-    whole = run(model, **options)
+    ask = partial(run, name, constructed.copies(), documents=10, tokens=40)
+    whole = ask()
     with pytest.raises(KeyboardInterrupt):
-        run(model, Interrupted(tmp_path, name, "key"), **options)
+        ask(run=Interrupted(tmp_path, name, "key"))
     assert [*tmp_path.iterdir()]
-    resumed = run(model, stream.Run(tmp_path, name, "key", resume=True), **options)
+    resumed = ask(run=stream.Run(tmp_path, name, "key", resume=True))
     assert [*whole] == [*resumed]
     for key, x in whole.items():
-        assert np.asarray(x).tobytes() == np.asarray(resumed[key]).tobytes(), key
+        assert x.tobytes() == resumed[key].tobytes(), key
 
 
 def first_8(model, documents, places):

@@ -10,6 +10,7 @@ import directed
 import numpy as np
 import power
 import pytest
+from outcomes import run, verdict
 
 import minitx
 from minitx import analysis, circuits
@@ -17,7 +18,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import circuit, heads, patch, paths
 from minitx.analysis.maths import nulls
-from minitx.analysis.measures import contrast_pairs, document_features
+from minitx.analysis.measures import contrast_pairs, document_features, patch_effects
 from minitx.analysis.running import stream
 
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
@@ -33,26 +34,21 @@ def induction():
     return minitx.load("tiny-induction")
 
 
-def verdict(experiment, arrays):
-    """The answer of an experiment to its arrays."""
-    return registry.get(experiment).answer(arrays).verdict
-
-
 @pytest.mark.parametrize(
     "name, seed", [("tiny-gpt2", 0), ("tiny-roberta", 1), ("tiny-induction", 0)]
 )
 def test_random_weights_carry_no_answer(name, seed):
     random = document_features.untrained(minitx.load(name), np.random.default_rng(seed))
     for experiment in NAMES:
-        run = registry.get(experiment).run
-        arrays = run(random, seed=seed, **SMALL.get(experiment, {}))
+        arrays = run(experiment, random, seed=seed, **SMALL.get(experiment, {}))
         assert verdict(experiment, arrays) in ("no", "undecided"), experiment
 
 
 def test_the_heads_of_tiny_induction_are_those_of_its_card(induction):
     r = heads.heads(induction)
     assert r["induction_of_heads"][1].min() > 0.9 > r["induction_of_heads"][0].max() + 0.8
-    assert r["previous_head"] == "L0H7" and r["previous"] > 0.5
+    assert r["previous_head"] == "L0H7"
+    assert r["previous"] > 0.5
     assert verdict("heads", r) == "yes"
     assert r["induction_null"] < 0.1
     assert r["previous_null"] == r["previous_of_heads_null"].max() > 0.05
@@ -125,7 +121,7 @@ def test_a_circuit_has_the_edges_between_the_heads(induction):
     assert ("embed", "v L0H7") in edges
 
 
-def test_few_other_orders_of_pairs_exceed_the_null_of_two(induction):
+def test_few_other_orders_of_pairs_exceed_the_null_of_two():
     """A hundredth of them: as it was, the largest of one order, half of them did."""
     n, orders = 24, 60
     rng = np.random.default_rng(0)
@@ -149,10 +145,10 @@ def test_several_unrelated_pairs_are_as_many_nulls(induction):
     asked = contrast_pairs.repeats(induction, 6, 0).with_unrelated(induction, 0)
     texts = asked.clean, asked.corrupt, asked.answers
     sets = asked.options()["unrelated"]
-    for run in (circuits.patch, partial(circuits.path_patch, sender="head", receiver="logits")):
-        both = run(induction, *texts, unrelated=sets)
+    for call in (circuits.patch, partial(circuits.path_patch, sender="head", receiver="logits")):
+        both = call(induction, *texts, unrelated=sets)
         for number, one_set in enumerate(sets):
-            alone = run(induction, *texts, unrelated=one_set)
+            alone = call(induction, *texts, unrelated=one_set)
             assert np.array_equal(both.null[..., number], alone.null)
             assert np.array_equal(both.lost_null[..., number], alone.lost_null)
         assert np.array_equal(both.effects, alone.effects)
@@ -160,7 +156,7 @@ def test_several_unrelated_pairs_are_as_many_nulls(induction):
 
 def test_sums_do_not_depend_on_groups(induction, monkeypatch):
     whole = patch.patch(induction, n_pairs=6)
-    monkeypatch.setattr(patch, "TOGETHER", 4)
+    monkeypatch.setattr(patch_effects, "TOGETHER", 4)
     parts = patch.patch(induction, n_pairs=6)
     for name in ("restored_by_heads", "lost_by_places", "restored_ends_heads", "told"):
         assert np.allclose(whole[name], parts[name], atol=1e-5)
@@ -295,10 +291,9 @@ def test_a_model_without_a_tokenizer_reads_repeated_ids():
     assert "other" in r and r["heads_pieces"][:4].tolist() == r["heads_pieces"][-4:].tolist()
 
 
-def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
+def test_random_circuits_go_on_after_an_interruption(induction, tmp_path, monkeypatch):
     given = {"n_pairs": 4, "steps": 1, "random": 12}
     whole = circuit.circuit(induction, **given)
-    run = stream.Run(tmp_path, "circuit", "key")
     gathered = circuit.search.Trial.random
     calls = []
 
@@ -308,12 +303,9 @@ def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
             raise KeyboardInterrupt
         return gathered(self, *arguments)
 
-    circuit.search.Trial.random = stops
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            circuit.circuit(induction, run, **given)
-    finally:
-        circuit.search.Trial.random = gathered
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(circuit.search.Trial, "random", stops)
+        circuit.circuit(induction, stream.Run(tmp_path, "circuit", "key"), **given)
     again = circuit.circuit(induction, stream.Run(tmp_path, "circuit", "key", True), **given)
     assert np.array_equal(again["random"], whole["random"])
 
@@ -322,10 +314,8 @@ def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
     pairs = contrast_pairs.repeats(induction, 5, 0)
     for clean, corrupt, (right, wrong) in zip(*pairs[:3]):
         for text, answer in ((clean, right), (corrupt, wrong)):
-            first, second = (
-                text[: contrast_pairs.SAID].tolist(),
-                text[contrast_pairs.SAID :].tolist(),
-            )
+            first = text[: contrast_pairs.SAID].tolist()
+            second = text[contrast_pairs.SAID :].tolist()
             assert first[first.index(second[-1]) + 1] == answer
             assert answer not in second
         assert sorted(clean) == sorted(corrupt) and (clean != corrupt).sum() == 2
@@ -339,7 +329,7 @@ def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
         assert (first[place - 1], first[place + 1]) == around
 
 
-def test_pairs_of_a_file_are_as_they_stand(tmp_path, induction):
+def test_pairs_of_a_file_are_as_they_stand(tmp_path):
     model = minitx.load("tiny-gpt2")
     lines = "When he came|When she came| he| she\n\nThat he said|That she said| he| she\n"
     (tmp_path / "pairs.txt").write_text(lines)
@@ -371,10 +361,7 @@ def test_pairs_that_cannot_be_compared_are_refused(message):
         analysis.run("patch", "tiny-gpt2", **BAD[message])
 
 
-def test_a_model_that_tells_no_words_is_refused():
-    for name in ("attribute", "patch", "paths", "circuit"):
-        with pytest.raises(registry.NotApplicable, match=f"{name} needs a masked or causal"):
-            analysis.run(name, "tiny-bart", side="encoder")
+def test_one_pair_is_too_few_for_a_circuit():
     with pytest.raises(ValueError, match="wanted two or more"):
         analysis.run("circuit", "tiny-gpt2", pairs="a|b| he| she")
 
@@ -384,8 +371,8 @@ def test_a_model_without_words_or_room_of_its_own(causal, tmp_path):
     (tmp_path / "tokenizer.json").unlink()
     model = minitx.load(tmp_path)
     for name in NAMES:
-        arrays = registry.get(name).run(model, **SMALL.get(name, {}))
-        assert registry.get(name).answer(arrays).verdict in ("no", "undecided")
+        arrays = run(name, model, **SMALL.get(name, {}))
+        assert verdict(name, arrays) in ("no", "undecided")
     arrays = patch.patch(model, n_pairs=2)
     assert "".join(arrays["clean"]).endswith("abcdefghiabcd")
     pieces = patch.patch(model, n_pairs=1)["clean"]

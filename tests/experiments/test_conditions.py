@@ -5,6 +5,7 @@ from dataclasses import replace
 import constructed
 import numpy as np
 import pytest
+from outcomes import run, says, verdict
 
 import minitx
 from minitx.analysis.contract import registry
@@ -22,10 +23,8 @@ REPEATED = NAMES.index("repeated")
 
 
 @pytest.fixture(scope="module")
-def results():
-    """What the experiment gives on each constructed model."""
-    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.conditions(model, **SMALL) for name, model in built.items()}
+def results(of_constructed):
+    return of_constructed("conditions", **SMALL)
 
 
 def remaining(result, place):
@@ -46,7 +45,7 @@ def test_heads_that_read_waves_need_no_words(results):
         assert min(attention[name] for name in ("text", "shuffled", "positions")) > 0.9
         assert attention["words"] < 0.1
     assert kinds(result) == {"positions": len(constructed.LAGS)}
-    assert registry.get("conditions").answer(result).verdict == "yes"
+    assert verdict("conditions", result) == "yes"
 
 
 def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
@@ -59,17 +58,14 @@ def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
     score = result["score_kept_of_heads"][:, 1, 0]
     assert score[0] == 1 and score[NAMES.index("shuffled")] > 0.5
     assert abs(score[[NAMES.index(name) for name in ("positions", "words")]]).max() < 0.2
-    assert registry.get("conditions").answer(result).verdict == "partly"
+    assert verdict("conditions", result) == "partly"
 
 
 def test_heads_that_read_words_have_nothing_to_keep(results):
     result = results["neither"]
     assert result["n_directed"] == 0 and kinds(result) == {}
-    assert registry.get("conditions").answer(result).verdict == "undecided"
-    assert (
-        registry.get("conditions").says(result)
-        == "0 of 8 heads have a direction that they could keep."
-    )
+    assert verdict("conditions", result) == "undecided"
+    assert says("conditions", result) == "0 of 8 heads have a direction that they could keep."
 
 
 def test_conditions_are_edits_of_a_run(bundled):
@@ -105,7 +101,7 @@ def test_a_repeated_word_is_one_of_the_document_and_special_tokens_stay(bundled)
 
 
 def test_the_spread_on_a_repeated_word_is_over_documents(bundled):
-    result = experiment.conditions(bundled, head="L0H0,L1H3", documents=3, tokens=40, seed=5)
+    result = run("conditions", bundled, head="L0H0,L1H3", documents=3, tokens=40, seed=5)
     documents = corpus.documents(bundled, "sample", 3, 40)
     attention = []
     for i, document in enumerate(documents):
@@ -126,13 +122,13 @@ def test_positions_alone_are_the_same_for_every_document(bundled):
 
 
 def test_the_bundles_deeper_head_needs_both(bundled):
-    result = experiment.conditions(bundled, documents=4)
+    result = run("conditions", bundled, documents=4)
     attention = remaining(result, (1, 3))
     assert min(attention["text"], attention["shuffled"]) > 0.4  # measured 0.52 and 0.52
     assert max(attention["positions"], attention["words"]) < 0.02  # measured 0.01
     assert kinds(result) == {"positions": 4, "both, words in any order": 3}
     assert result["heads"].tolist() == ["L0H3", "L1H3", "L2H0"]  # the sharpest of three layers
-    named = experiment.conditions(bundled, head="L2H1,L0H0", **SMALL)
+    named = run("conditions", bundled, head="L2H1,L0H0", **SMALL)
     assert named["heads"].tolist() == ["L2H1", "L0H0"]
 
 
@@ -140,9 +136,9 @@ def planted(lags, share, tokens=64, causal=False):
     """Verdict and numbers of as many heads as lags, each with this share of its attention there."""
     model = constructed.strengths({(0, head): (lag, share) for head, lag in enumerate(lags)})
     model = replace(model, config=replace(model.config, causal=causal))
-    result = experiment.conditions(model, documents=3, tokens=tokens)
+    result = run("conditions", model, documents=3, tokens=tokens)
     kept, by_chance = (result[name][REPEATED] for name in ("n_kept", "n_kept_null"))
-    return registry.get("conditions").answer(result).verdict, kept, by_chance
+    return verdict("conditions", result), kept, by_chance
 
 
 @pytest.mark.parametrize("tokens", [64, 512])
@@ -176,9 +172,8 @@ def test_a_head_keeps_its_offset_only_where_it_has_most_attention():
 
 def test_it_is_drawn(results):
     for result in results.values():
-        arrays = {name: np.asarray(x) for name, x in result.items()}
         with draw.style():
-            figures = registry.get("conditions").figures(arrays)
+            figures = registry.get("conditions").figures(result)
             assert any("positions alone" in draw.svg(figure) for figure in figures)
 
 

@@ -60,8 +60,7 @@ UNTOLD = {
 @pytest.mark.parametrize("kind", ["bundled", "causal"])
 def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind, outcomes):
     experiment = registry.get(name)
-    result = outcomes[name, kind]
-    arrays = {key: np.asarray(value) for key, value in result.items()}
+    arrays = outcomes[name, kind]
     for key, array in arrays.items():
         assert array.dtype.kind in "biufU", key
         assert array.dtype.kind == "U" or np.isfinite(array).all(), key
@@ -135,9 +134,8 @@ def test_words_that_are_left_in_english_are_found():
 def test_every_experiment_answers_its_question(name, kind, outcomes):
     """In a word, with one number beside its chance, in words that can be quoted alone."""
     experiment = registry.get(name)
-    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
-    kind, measure, value, chance = experiment.answer(arrays)
-    assert kind in verdict.VERDICTS
+    answer, measure, value, chance = experiment.answer(outcomes[name, kind])
+    assert answer in verdict.VERDICTS
     assert 10 < len(measure) <= 110
     assert not measure.endswith(".")
     assert re.search(r"\d", value)
@@ -185,9 +183,7 @@ def at_their_nulls(arrays):
 @pytest.mark.parametrize("name", [name for name in registry.EXPERIMENTS if name not in EXACT])
 @pytest.mark.parametrize("kind", ["bundled", "causal"])
 def test_no_answer_is_positive_where_values_are_at_their_nulls(name, kind, outcomes):
-    experiment = registry.get(name)
-    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
-    answer = experiment.answer(at_their_nulls(arrays))
+    answer = registry.get(name).answer(at_their_nulls(outcomes[name, kind]))
     assert answer.verdict in ("no", "undecided"), answer
 
 
@@ -198,25 +194,24 @@ def test_what_is_not_about_the_model_says_so_in_its_question():
             assert words[experiment.about] in experiment.question, experiment.name
 
 
-def too_small(figure, width=1000, least=11):
-    """Words of a figure that are lower than `least` pixels where it is `width` pixels wide."""
-    scale = width / (72 * figure.get_figwidth())
-    shown = [
-        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
-    ]
-    return [text.get_text() for text in shown if text.get_fontsize() * scale < least]
+def too_small(figure):
+    """Words of a figure that are lower than 11 pixels where it is 1,000 pixels wide."""
+    scale = 1000 / (72 * figure.get_figwidth())
+    shown = [text for text in figure.findobj(Text) if text.get_visible()]
+    words = [text.get_text() for text in shown if text.get_fontsize() * scale < 11]
+    return [word for word in words if word.strip()]
 
 
-def panels(figure, least=30):
+def panels(figure):
     """How many panels a drawn figure has; twins are one, and colour bars none."""
     figure.dpi = draw.SVG_DPI
     boxes = [axes.bbox for axes in figure.axes if axes.get_visible()]
-    return len({tuple(box.extents.round()) for box in boxes if min(box.size) >= least})
+    return len({tuple(box.extents.round()) for box in boxes if min(box.size) >= 30})
 
 
-def too_pale(figure, least=3):
+def too_pale(figure):
     """Lines of panels that contrast less with their ground, on paper or in a dark page."""
-    return [each for each in colors_of_lines(figure) if min(from_grounds(*each)) < least]
+    return [each for each in colors_of_lines(figure) if min(from_grounds(*each)) < 3]
 
 
 def of_paper(figure):

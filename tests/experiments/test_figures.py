@@ -28,14 +28,8 @@ def deep():
 
 
 @pytest.fixture(scope="module")
-def undirected():
-    bert = minitx.load("tiny-bert")
+def undirected(bert):
     return document_features.untrained(bert, np.random.default_rng(0))
-
-
-@pytest.fixture(scope="module")
-def bert():
-    return minitx.load("tiny-bert")
 
 
 def drawn(name, r):
@@ -44,6 +38,12 @@ def drawn(name, r):
         figure = registry.get(name).draw(r)
         draw.svg(figure)
     return figure, figure.findobj(Axes)
+
+
+def figures(name, r):
+    """The figures of a result, of at most three panels each."""
+    with draw.style():
+        return registry.get(name).figures(r)
 
 
 def extents(figure, texts):
@@ -64,10 +64,8 @@ def overlapping(figure, texts):
 
 def written(figure):
     """All texts of a figure that can be seen."""
-    return [x for x in figure.findobj(Text) if x.get_visible() and x.get_text().strip()]
-
-
-# profiles
+    texts = [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
+    return [text for text in texts if text.strip()]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +84,7 @@ def test_rings_mark_the_heads_with_a_direction_that_the_titles_count(looked, dra
     ringed = sorted((round(y), round(x)) for x, y in (ring.center for ring in rings))
     assert ringed == [tuple(place) for place in np.argwhere(looked["directed"]).tolist()]
     left = (looked["directed"] & (looked["best_offset"] < 0)).sum()
-    (title,) = (x.get_text() for x in written(figure) if "A ring" in x.get_text())
+    (title,) = (text for text in written(figure) if "A ring" in text)
     assert f"{len(rings)} heads with\na direction, {left} to the left" in title
     # some of them are even as a cluster, which no colour of a pie tells
     even = [i for i, name in enumerate(looked["cluster_names"]) if name.startswith("even")]
@@ -114,9 +112,6 @@ def test_clusters_have_colours_that_stand_out(looked):
         assert min(min(from_grounds(color[:3])) for color in colors) >= 3
 
 
-# bars
-
-
 def test_dashes_far_beyond_all_bars_are_cut_off_and_told():
     """One null of 7 beside bars of 0.7 made lines of all bars."""
     r = {"parts": np.array([0.7, -0.3]), "components": np.array(["mlp 0", "mlp 1"])}
@@ -129,13 +124,8 @@ def test_dashes_far_beyond_all_bars_are_cut_off_and_told():
         assert 0.7 < high < 3 * 0.7 + 1e-9 and -high - 1e-9 < low < -0.3
 
 
-# sources, residual
-
-
 def test_every_colour_of_what_peaks_are_made_of_is_explained(deep):
-    r = run("sources", deep, documents=2)
-    with draw.style():
-        first = registry.get("sources").figures(r)[0]
+    first = figures("sources", run("sources", deep, documents=2))[0]
     explained = {
         to_hex(handle.get_facecolor())
         for legend in first.legends
@@ -149,14 +139,10 @@ def test_one_token_does_not_flatten_the_factors_of_the_norms(deep):
     r = run("residual", deep, documents=2)
     S = r["scale_first"][r["read"]]
     assert S.min() < 0.01 * np.median(S)
-    with draw.style():
-        axes = registry.get("residual").figures(r)[1].axes[1]
+    axes = figures("residual", r)[1].axes[1]
     low, high = axes.get_ylim()
     assert low > 0.5 * S[:, 1:-1].min() and high > S.max()
     assert f"down to {S.min():.2g} at {S.min(axis=0).argmin()}" in axes.get_title(loc="left")
-
-
-# queries and keys
 
 
 def test_bands_that_are_as_high_are_drawn_in_columns_of_their_own(deep):
@@ -175,7 +161,7 @@ def test_bands_that_are_as_high_are_drawn_in_columns_of_their_own(deep):
     lines = spectra.amplitude(r["q"][:2].reshape(4, -1).T)[spectra.DRIFT + 1 :]
     fastest = spectra.DRIFT + 1 + lines.argmax(axis=0)
     assert (fastest[[0, 2]] < 20).all() and (fastest[[1, 3]] > 37).all()
-    texts = [text.get_text() for text in written(drawn("queries-keys", r)[0])]
+    texts = written(drawn("queries-keys", r)[0])
     assert sum("37 to 64 cycles in 128 tokens" in text for text in texts) == 3
     assert any("left out: 14 cycles" in text for text in texts)
 
@@ -186,11 +172,8 @@ def test_chosen_columns_have_the_band_that_they_carry(deep):
     one_band = run("queries-keys", deep, head="L0H3", low=37, high=64)
     assert one_band["bands"].tolist() == [[37, 64]]
     assert len({*one_band["columns"][0].tolist()}) == 2
-    texts = [text.get_text() for text in written(drawn("queries-keys", one_band)[0])]
+    texts = written(drawn("queries-keys", one_band)[0])
     assert any("in the band chosen" in text for text in texts)
-
-
-# extraction
 
 
 def test_no_panel_is_empty_and_what_leaves_one_is_marked(deep):
@@ -198,7 +181,7 @@ def test_no_panel_is_empty_and_what_leaves_one_is_marked(deep):
     assert r["is_fast"].all()  # no slow peak to follow
     figure, all_axes = drawn("extraction", r)
     assert not [axes for axes in all_axes if not axes.has_data() and axes.axison]
-    assert not any("no slow peaks" in text.get_text() for text in written(figure))
+    assert not any("no slow peaks" in text for text in written(figure))
     panels = [axes for axes in all_axes if "layer 0" in axes.get_title(loc="left")]
     for axes, name in zip(panels, "xqk", strict=True):
         top = axes.get_ylim()[1]
@@ -209,9 +192,6 @@ def test_no_panel_is_empty_and_what_leaves_one_is_marked(deep):
         said = f"cut off: up to {curves.max():.0f}" in axes.get_title(loc="left")
         assert said == is_cut.any()
     assert (r["q"][:, 1:] > panels[1].get_ylim()[1]).any()
-
-
-# rotation
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +216,7 @@ def test_without_heads_with_a_direction_a_chart_says_so_and_has_no_axes(undirect
 
 def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned, drawn_maps):
     """Delta > 0 is attention to the left, at key offset -Delta."""
-    texts = [text.get_text().strip() for text in written(drawn_maps[0])]
+    texts = [text.strip() for text in written(drawn_maps[0])]
     n = len(turned["heads"])
     for delta in (-3, -2, -1, 1, 2, 3):
         assert texts.count(f"Δ {delta:+d} ({-delta:+d})".replace("-", "−")) == n
@@ -256,9 +236,6 @@ def test_a_colour_bar_stands_right_below_its_maps(turned, drawn_maps):
     assert len(maps) == len(turned["heads"])  # no map of noise beside them
 
 
-# lags
-
-
 @pytest.mark.parametrize("name", ["lags", "dial"])
 def test_legends_stay_inside_the_figure(deep, name):
     r = run(name, deep, documents=2)
@@ -269,9 +246,6 @@ def test_legends_stay_inside_the_figure(deep, name):
     boxes = extents(figure, texts)
     assert boxes[:, :2].min() >= 0
     assert (boxes[:, 2:] <= figure.get_size_inches() * draw.SVG_DPI).all()
-
-
-# kernel
 
 
 def as_bert(r):
@@ -290,8 +264,7 @@ def test_three_heads_have_charts_and_all_are_one_map(deep):
     r = as_bert(run("kernel", deep, documents=2))
     with draw.style():
         first, figure = registry.get("kernel").figures(r)
-        size = len(draw.svg(figure))
-    assert size < 400_000
+        assert len(draw.svg(figure)) < 400_000
     sharpest = np.sort(r["attention"].max(axis=-1).ravel())[-3:]
     assert sharpest.min() > 0.5 and len([axes for axes in first.axes if axes.get_xlabel()]) == 3
     [axes] = [axes for axes in figure.findobj(Axes) if axes.get_title(loc="left")]
@@ -313,9 +286,6 @@ def test_many_curves_are_drawn_as_pixels(deep):
     with draw.style():
         sizes = [len(draw.svg(figure)) for figure in registry.get("lags").figures(r)]
     assert sum(sizes) < 750_000  # 1.8 MB as lines
-
-
-# dial
 
 
 def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
@@ -347,17 +317,12 @@ def test_of_many_heads_and_layers_six_have_a_colour(deep):
         for name in (*names, *["attention", "weight", "weight_dealt"][: 3 * (axis == 2)]):
             r[name] = np.repeat(r[name], -(-12 // H), axis=axis)
     r["directed"] = np.ones_like(r["directed"])
-    with draw.style():
-        figures = registry.get("dial").figures(r)
-    panels = [axes for figure in figures for axes in figure.axes if axes.get_visible()]
+    panels = [axes for figure in figures("dial", r) for axes in figure.axes if axes.get_visible()]
     assert len(panels) == 9 + 2  # a layer without a head that has a direction has none
     for axes in panels:
         lines = [line for line in axes.lines if line.get_marker() == "o"]
         assert len(lines) >= 9
         assert len({line.get_color() for line in lines} - {draw.GREY}) == 6
-
-
-# perplexities
 
 
 @pytest.mark.parametrize("n, named", [(6, "012345"), (12, ["0", "2", "4", "7", "9", "11"])])
@@ -395,11 +360,8 @@ def test_all_six_perplexities_are_drawn(bert):
 def test_axes_and_legends_have_no_names_of_the_code(bert, name, code):
     options = {} if name == "attribute" else {"documents": 2}
     figure, _ = drawn(name, run(name, bert, **options))
-    texts = [text.get_text() for text in written(figure)]
+    texts = written(figure)
     assert len(texts) > 5 and [text for text in texts if code in text] == []
-
-
-# joint space
 
 
 @pytest.fixture(scope="module", params=[{}, {"documents": 4, "tokens": 30}], ids=["one", "many"])
@@ -433,14 +395,12 @@ def test_titles_and_names_of_axes_of_the_joint_space_do_not_meet(drawn_planes):
     assert overlapping(figure, texts) == []
 
 
-def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(
-    bert, joined, drawn_planes
-):
+def test_pieces_carry_their_words_name_and_an_extreme_scale_says_so(bert, joined, drawn_planes):
     numbers = "₁₂₃₄₅₆"
     assert joined["labels"][4:10].tolist() == [f"cap{number}" for number in numbers]
     assert joined["labels"][[1, 10]].tolist() == ["the", "is"]
     meaning = "cap = capybara = ca + ##p + ##y + ##b + ##ar + ##a"
-    texts = [text.get_text() for text in written(drawn_planes[0])]
+    texts = written(drawn_planes[0])
     assert sum(meaning in text for text in texts) == 3  # of each head
     at_end = np.isin(joined["scale"], (0.125, 8))
     said = sum("at the end of the range tried (0.125 to 8)" in text for text in texts)

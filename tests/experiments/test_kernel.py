@@ -3,10 +3,10 @@
 import folders
 import numpy as np
 import pytest
+from outcomes import says
 
 import minitx
 from minitx import analysis, weights
-from minitx.analysis.contract import registry
 from minitx.analysis.experiments import kernel as experiment
 from minitx.analysis.maths import positional_kernel as maths
 from minitx.analysis.measures import mean_kernel
@@ -81,7 +81,7 @@ def test_a_kernel_that_is_highest_by_less_than_the_margin_does_not_send_a_head()
     np.testing.assert_allclose(compared["height_of_heads"], [[0.2, 0.025]], rtol=0.01)
     assert (compared["n_directed"], compared["n_agree"], compared["n_flat"]) == (2, 1, 1)
     assert compared["agree"] == 0.5
-    words = registry.get("kernel").says(r | compared | {"n_agree_null": 0})
+    words = says("kernel", r | compared | {"n_agree_null": 0})
     assert "more than 0.1 nats above its median (in 1 more it is highest there, but lower)" in words
 
 

@@ -9,7 +9,7 @@ import tiny
 import minitx
 from minitx import analysis, positions, weights
 from minitx.analysis import commands, experiments
-from minitx.analysis.experiments import _mechanisms_lengths
+from minitx.analysis.experiments import _mechanisms_row
 from minitx.analysis.measures import (
     context_extension,
     losses,
@@ -34,8 +34,7 @@ def with_table(model, table):
     """A model whose tokens read these rows [P D] of the position table."""
     offset = model.config.offset
     rows = np.concatenate([model.weights.W_pos[:offset], table]).astype(np.float32)
-    w = type(model.weights)(**vars(model.weights) | {"W_pos": rows})
-    return replace(model, weights=w)
+    return tiny.with_weights(model, W_pos=rows)
 
 
 def waves(n, D):
@@ -92,7 +91,7 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
     document = corpus.documents(model, "sample", 1, T).first(1)[0]
     before, after = losses.ends(model, document)
     assert before + after == specials
-    cost = _mechanisms_lengths.in_windows(model, document, size + specials, every=6)
+    cost = _mechanisms_row.in_windows(model, document, size + specials, every=6)
     assert len(cost) == 2 * size
     second = document[before + size : T - after]
     window = np.concatenate([document[:before], second, document[T - after :]])
@@ -106,8 +105,8 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
         by_itself = losses.gaps(model, window, every=6, start=-size % 6)
     own = cost[size : 2 * size]
     np.testing.assert_allclose(own[np.isfinite(own)], by_itself, atol=1e-5)
-    total, n = _mechanisms_lengths.of_document(model, document, [size + specials, T], 6)
-    both = np.isfinite(cost) & np.isfinite(_mechanisms_lengths.in_windows(model, document, T, 6))
+    total, n = _mechanisms_row.of_document(model, document, [size + specials, T], 6)
+    both = np.isfinite(cost) & np.isfinite(_mechanisms_row.in_windows(model, document, T, 6))
     assert n == both.sum() and total[0] == pytest.approx(cost[both].sum())
 
 
@@ -145,15 +144,10 @@ def test_without_places_the_mask_of_a_causal_model_tells_them_and_nothing_in_the
     assert r2["tiny-roberta"][1] < 0.02
 
 
-@pytest.fixture(scope="module")
-def zoo():
-    """Three models of the zoo side by side."""
-    names = "zoo/causal-alibi,zoo/causal-rotary"
-    return analysis.run("mechanisms", "zoo/causal-learned", others=names, documents=20)
-
-
 @pytest.mark.skipif("zoo/causal-rotary" not in weights.zoo(), reason="is not in this copy")
-def test_the_zoo_side_by_side(zoo):
+def test_the_zoo_side_by_side():
+    names = "zoo/causal-alibi,zoo/causal-rotary"
+    zoo = analysis.run("mechanisms", "zoo/causal-learned", others=names, documents=20)
     r = zoo.arrays
     assert r["models"].tolist() == ["causal-learned", "causal-alibi", "causal-rotary"]
     assert r["mechanism"].tolist() == ["learned", "alibi", "rotary"]

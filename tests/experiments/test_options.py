@@ -18,12 +18,16 @@ RANGES = {  # of numbers that have one of their own; a new option need not be en
     ("bases", "rotations"): "20 to 1000",
     ("components", "components"): "1 to 64",
     ("components", "documents"): "0, or 2 or more",
+    ("chain", "by"): "1 to 4",
+    ("dial", "reach"): "1 to 8",
     ("lags", "reach"): "0, or 10 or more",
     ("mask-positions", "documents"): "0, or 2 or more",
     ("mask-positions", "evaluations"): "0, or 8 to 1000",
     ("mechanisms", "documents"): "6 or more",
     ("mechanisms", "every"): "1 or more",
     ("mixing", "show"): "2 to 64",
+    ("notch", "bands"): "1 to 8",
+    ("notch", "losses"): "0 or more",
     ("predict", "guesses"): "1 to 20",
     ("probe", "documents"): "0, or 6 or more",
     ("queries-keys", "reach"): "0 or more",
@@ -51,6 +55,7 @@ SWITCHES = {
 }
 CHOICES = {  # the names of a table where there is one, which its maths looks up
     ("components", "method"): {"pca", "ica"},
+    ("dial", "move"): {"keys", "queries", "both"},
     ("joint-grid", "distance"): joint.DISTANCES,
     ("joint-grid", "scope"): joint.SCOPES,
     ("joint-grid", "products"): joint.PRODUCTS,
@@ -72,7 +77,6 @@ OPTIONS = {(e.name, o.name): o for e in registry.EXPERIMENTS.values() for o in e
 
 
 def outside(limits):
-    """Numbers just outside a range."""
     if limits is None:
         return []
     if isinstance(limits, OrZero):
@@ -98,7 +102,6 @@ TYPED = {(name, repr(x), wanted): experiment for experiment, name, x, wanted in 
 
 @pytest.fixture
 def no_model(monkeypatch):
-    """No model is loaded."""
     monkeypatch.setattr("minitx.load", lambda *_, **__: pytest.fail("a model was loaded"))
 
 

@@ -1,7 +1,5 @@
 """What the parts of a model are, and what they cost: counted as the pass multiplies."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import tiny
@@ -13,7 +11,6 @@ import minitx
 from minitx.analysis.experiments import parts
 
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
-
 EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice", "albert-masked"]
 
 
@@ -120,7 +117,6 @@ def test_decoding_the_last_token_of_the_bundle_is_as_counted_by_hand():
 
 
 BY_OTHER_WAYS = ["llama-grouped", "gpt_neox-parallel", "modernbert-masked", "bloom-three"]
-
 BY_OTHER_WAYS += ["bart-causal", "marian-shared", "t5-gated"]
 
 
@@ -186,11 +182,7 @@ def test_half_of_the_work_is_attention_where_the_bundle_reads_all_it_can(bundled
     assert verdict("parts", result | {"attention": np.array(0.51)}) == "partly"
     short = run("parts", bundled, tokens=16)
     assert verdict("parts", short) == "no"  # measured 0.35
-    alone = run("parts", replace(bundled, layers=[without_mlp(w) for w in bundled.layers]))
-    assert verdict("parts", alone) == "yes"
-
-
-def without_mlp(w):
-    """A layer whose MLP is one unit wide."""
-    small = {"W_in": w.W_in[:, :1], "b_in": w.b_in[:1], "W_out": w.W_out[:1]}
-    return minitx.arrays.Layer(**vars(w) | small)
+    w = bundled.layers[0]
+    one_unit = {"W_in": w.W_in[:, :1], "b_in": w.b_in[:1], "W_out": w.W_out[:1]}
+    narrow = tiny.with_weights(bundled, dict.fromkeys(range(4), one_unit))
+    assert verdict("parts", run("parts", narrow)) == "yes"

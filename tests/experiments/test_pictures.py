@@ -38,9 +38,9 @@ def measured(name, **options):
 @pytest.mark.parametrize("name", registry.OF_PICTURES)
 def test_every_figure_of_pictures_is_in_japanese(name):
     experiment = registry.OF_PICTURES[name]
-    names = {option.name for option in experiment.options}
     few = {"documents": max(4, experiment.least_documents), "shuffles": 5}
-    result = measured(name, **{key: n for key, n in few.items() if key in names})
+    given = {key: n for key, n in few.items() if key in experiment.option_names}
+    result = measured(name, **given)
     assert untranslated.words(experiment, result) == []
 
 
@@ -65,7 +65,8 @@ def test_a_table_without_an_order_has_no_waves():
 def test_heads_that_look_one_patch_up_or_to_the_left_come_back():
     r = measured("profiles", documents=12)
     assert r["down"].tolist() == [[-1, 0]] and r["across"].tolist() == [[0, -1]]
-    assert r["n_sharp"] == r["n_away"] == 2 and r["n_sharp_null"] == 0
+    assert r["n_sharp"] == r["n_away"] == 2
+    assert r["n_sharp_null"] == 0
     assert r["highest"] > 3 * r["highest_null"]
 
 
@@ -110,9 +111,8 @@ def test_a_stream_of_fewer_directions_than_waves_has_none_of_the_others():
 def test_without_positions_the_features_are_others():
     r = measured("remove-positions", documents=6)
     assert r["cosine"] < 0.5 and r["cosine_shuffled"] < 0.5
-    r = registry.OF_PICTURES["remove-positions"].run(
-        tiny.with_weights(planted(), W_pos=np.zeros((65, 24))), documents=4
-    )
+    flat = tiny.with_weights(planted(), W_pos=np.zeros((65, 24)))
+    r = registry.OF_PICTURES["remove-positions"].run(flat, documents=4)
     assert r["cosine"] == pytest.approx(1, abs=1e-12) and r["stays"] == 1
 
 
@@ -173,21 +173,13 @@ def test_scores_are_made_of_positions():
     model = minitx.load(tiny.GOLDEN / "images" / "clip-both", dtype="float64")
     pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), np.uint8)
     tokens = model.encode(images=list(pixels)).tokens
-    q, k = sources_of(model, tokens[0])
+    module = import_module("minitx.analysis.experiments.pictures.sources")
+    q, k = module._parts(model, tokens[0], measures.grid_of(model))
     trace = minitx.run(model, tokens[0], [("q", 0), ("k", 0)])
     np.testing.assert_allclose(sum(q), trace["q", 0][0][:, 1:], rtol=0, atol=1e-12)
     keys = trace["k", 0][0][:, 1:]
     differences = [x - x[:, :1] for x in (sum(k), keys)]
     np.testing.assert_allclose(*differences, rtol=0, atol=1e-12)
-
-
-def sources_of(model, tokens):
-    """Parts of queries and keys of the patches."""
-    module = import_module("minitx.analysis.experiments.pictures.sources")
-    return module._parts(model, tokens, measures.grid_of(model))
-
-
-# --- the same by name, on tiny-vit
 
 
 @pytest.mark.parametrize("name", registry.OF_PICTURES)
@@ -196,11 +188,6 @@ def test_each_runs_by_name_and_shows_itself(tmp_path, name):
     result.save(tmp_path, format="png")
     assert (tmp_path / f"{name}.json").is_file() and result.says and "nan" not in result.says
     assert result.title.startswith(registry.OF_PICTURES[name].question)
-
-
-def test_an_experiment_that_needs_texts_says_so():
-    with pytest.raises(registry.NotApplicable, match=r"lags reads texts, and this model \(vit\) p"):
-        analysis.run("lags", "tiny-vit")
 
 
 @pytest.mark.usefixtures("empty_figures")

@@ -7,14 +7,15 @@ dial must find the slope -1.00, and none of these where places tell nothing.
 from dataclasses import replace
 
 import numpy as np
+import outcomes
 import planted_places
 import pytest
 import tiny
 from distance import max_error
+from outcomes import says, verdict
 
 import minitx
 from minitx import analysis, distances
-from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry, wording
 from minitx.analysis.contract.nothing import Nothing
 from minitx.analysis.experiments import cca
@@ -37,12 +38,8 @@ PLANTED["rotary"] = planted_places.rotary()
 
 def run(name, model, **options):
     """Arrays of an experiment, and its verdict."""
-    result = registry.get(name).run(model, **SHORT | options)
-    arrays = {key: np.asarray(value) for key, value in result.items()}
-    return arrays, registry.get(name).answer(arrays).verdict
-
-
-# scores of a layer whose tokens stand elsewhere
+    r = outcomes.run(name, model, **SHORT | options)
+    return r, outcomes.verdict(name, r)
 
 
 IN_SCORES = "t5-encoder bloom-three llama-grouped modernbert-bare gptj-part"
@@ -79,9 +76,6 @@ def test_a_bucket_of_several_distances_tells_them_not_apart():
     lags = np.arange(-10, 11)
     assert lags[mean_kernel.distinct(model, lags)].tolist() == [*range(-7, 8)]
     assert mean_kernel.distinct(PLANTED["alibi"], lags).all()
-
-
-# dial
 
 
 @pytest.mark.parametrize("name", ["buckets", "rotary"])
@@ -126,12 +120,14 @@ def test_heads_in_wide_buckets_are_said_and_left_out():
     model = PLANTED["buckets"]
     W_rel = np.zeros_like(model.weights.W_rel)
     W_rel[distances.bucket(model.config, np.array(9))] = 12
-    r, _ = run("dial", planted_places.with_bias(model, W_rel), losses=0)
+    r, _ = run("dial", tiny.with_weights(model, W_rel=W_rel), losses=0)
     assert r["n_shared"] == 12 and r["n_cells"] == 0
-    assert "12 heads are left out" in registry.get("dial").says(r)
+    assert "12 heads are left out" in says("dial", r)
 
 
-# size and injection
+def forward(model, document, condition):
+    """The final features under a condition."""
+    return minitx.forward(model, document, hook=losses.tap(model, condition))
 
 
 def factor(model, size):
@@ -140,7 +136,7 @@ def factor(model, size):
         scaled = (tuple(size * omega for omega in x.frequencies) for x in model.config.rotary)
         turns = tuple(x._replace(frequencies=y) for x, y in zip(model.config.rotary, scaled))
         return replace(model, config=replace(model.config, rotary=turns))
-    return planted_places.with_bias(model, size * model.weights.W_rel)
+    return tiny.with_weights(model, W_rel=size * model.weights.W_rel)
 
 
 @pytest.mark.parametrize("name", ["causal-rotary", "masked-rotary", "masked-buckets"])
@@ -149,9 +145,8 @@ def test_a_scaled_mechanism_is_the_model_with_that_mechanism(name, size):
     model = minitx.load(f"zoo/{name}")
     document = tiny.ids(model, 20)
     condition = position_sizes.scaled_in_scores(model.config)(np.arange(20), size)
-    hook = losses.tap(model, condition)
     wanted = minitx.forward(factor(model, size), document)
-    assert max_error(minitx.forward(model, document, hook=hook), wanted) < 1e-4  # float32: 1e-5
+    assert max_error(forward(model, document, condition), wanted) < 1e-4  # float32: 1e-5
 
 
 def test_terms_of_distances_are_scaled_and_shuffled_as_a_bias_is():
@@ -160,17 +155,13 @@ def test_terms_of_distances_are_scaled_and_shuffled_as_a_bias_is():
     document, order = tiny.ids(model, 9), np.random.default_rng(0).permutation(9)
 
     def final(places, size):
-        condition = position_sizes.scaled_in_scores(model.config)(places, size)
-        return minitx.forward(model, document, hook=losses.tap(model, condition))
+        return forward(model, document, position_sizes.scaled_in_scores(model.config)(places, size))
 
     whole = minitx.forward(model, document)
     assert max_error(final(np.arange(9), 1.0), whole) == 0
     assert max_error(final(order, 1.0), whole) > 1e-3
-    off = minitx.forward(
-        model,
-        document[order],
-        hook=losses.tap(model, position_edits.condition(position_edits.off(model.config))),
-    )
+    nothing = position_edits.condition(position_edits.off(model.config))
+    off = forward(model, document[order], nothing)
     assert max_error(final(order, 0.0)[:, order], off) < 1e-12
 
 
@@ -179,9 +170,8 @@ def test_places_in_another_order_are_those_that_a_caller_gives(name):
     model = minitx.load(f"zoo/{name}")
     document, order = tiny.ids(model, 20), np.random.default_rng(0).permutation(20)
     condition = position_sizes.scaled_in_scores(model.config)(order, 1.0)
-    hook = losses.tap(model, condition)
     wanted = minitx.forward(model, document, positions=order)
-    assert max_error(minitx.forward(model, document, hook=hook), wanted) < 1e-5
+    assert max_error(forward(model, document, condition), wanted) < 1e-5
 
 
 @pytest.mark.parametrize("name", ["zoo/causal-rotary", "zoo/masked-buckets"])
@@ -196,9 +186,6 @@ def test_where_places_do_nothing_their_size_does_nothing():
     r, verdict = run("scale-positions", model)
     assert np.abs(r["change"]).max() < 1e-5
     assert verdict == "undecided"
-
-
-# notch
 
 
 def test_heads_of_one_octave_of_pairs_lose_their_direction_without_it():
@@ -223,9 +210,6 @@ def test_turns_that_lose_no_variance_are_the_turns():
     turned = score_moves.turn(key, places, rotary).mean(axis=1)
     less = notch_arrays._turn_less(key, places, rotary, left=0.25).mean(axis=1)
     assert max_error(less, turned) < 1e-6 and abs(turned).max() > 0.1
-
-
-# sources
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -255,18 +239,12 @@ def test_words_make_the_peak_where_turns_hardly_turn():
     assert verdict not in ("yes", "partly")
 
 
-# conditions
-
-
 def test_a_direction_from_places_stays_without_words_and_goes_without_places():
     r, verdict = run("conditions", PLANTED["buckets"])
     assert r["conditions"].tolist()[3:] == ["words averaged out", "positions off"]
     assert r["n_kept"].tolist() == [12, 12, 12, 12, 0] and r["n_directed"] == 12
     assert verdict == "yes"
     assert max_error(r["attention_of_heads"][1:4], r["attention_of_heads"][:1]) < 1e-5
-
-
-# rotation
 
 
 def test_the_angles_of_turned_pairs_are_those_that_were_planted():
@@ -279,7 +257,7 @@ def test_the_angles_of_turned_pairs_are_those_that_were_planted():
     assert (r["offset_of_heads"] == -3).all() and r["n_directed"] == 12
     assert r["right"] == 1 and r["right_dealt"] < 0.5
     assert r["right_shuffled"] == 1 and verdict == "undecided"  # all heads are alike
-    assert "12 of 12 heads with a direction" in registry.get("rotation").says(r)
+    assert "12 of 12 heads with a direction" in says("rotation", r)
 
 
 def test_the_angles_of_a_trained_model_are_more_than_dealt_ones():
@@ -288,15 +266,12 @@ def test_the_angles_of_a_trained_model_are_more_than_dealt_ones():
     assert r["curve_of_heads"].shape == (3, 4, 21)
 
 
-# cca
-
-
 def test_without_a_table_the_stream_is_compared_with_sinusoids():
     r, verdict = run("cca", minitx.load("zoo/masked-rotary"), documents=44, shuffles=20)
     assert (r["n_kept"], verdict) == (0, "no")
     answer = registry.get("cca").answer(r)
     assert "follows sinusoids of the position" in answer.measure
-    assert "components of sinusoids of the position" in registry.get("cca").says(r)
+    assert "components of sinusoids of the position" in says("cca", r)
 
 
 def test_a_stream_that_holds_sinusoids_follows_them():
@@ -306,14 +281,11 @@ def test_a_stream_that_holds_sinusoids_follows_them():
     r |= cca._follows(r) | {"has_table": np.array(False)}
     r |= {"n_rows": np.array(100), "n_features": np.array(4), "documents": np.array(8)}
     assert (r["n_kept"], r["n_kept_null"]) == (2, 0)
-    assert registry.get("cca").answer(r).verdict == "partly"
+    assert verdict("cca", r) == "partly"
     random = r | {"mean_random": r["mean"]}
     random |= cca._follows(random)
     assert (random["n_kept"], random["n_kept_null"]) == (0, 2)
-    assert registry.get("cca").answer(random).verdict == "no"
-
-
-# mechanisms
+    assert verdict("cca", random) == "no"
 
 
 def test_mechanisms_have_their_causal_columns_side_by_side():
@@ -326,11 +298,9 @@ def test_mechanisms_have_their_causal_columns_side_by_side():
     assert r["by_kernel"].tolist() == ["masked-rotary", "causal-alibi"]
     assert r["follow"][0] > r["follow_null"][0] + 0.1 and r["slope"][0] < -0.8
     assert (r["n_orders_follow"] == 0).all() and (r["n_orders"] == 8).all()
-    says = registry.get("mechanisms").says(r)
-    assert "Keys moved: slope -" in says and "Keys moved: nothing to move: no mechanism" in says
+    said = says("mechanisms", r)
+    assert "Keys moved: slope -" in said and "Keys moved: nothing to move: no mechanism" in said
 
-
-# nothing
 
 NOTHING = {
     "dial": "nothing to move",
@@ -360,7 +330,7 @@ def test_places_that_enter_every_layer_are_not_injected(name):
 
 def test_where_nothing_tells_places_nothing_can_be_moved():
     result = analysis.run("dial", planted_places.none())
-    assert result.answer.verdict == "nothing" and result.answer.measure == "nothing to move"
+    assert result.answer.measure == "nothing to move"
     assert result.says == "There is nothing to move: no mechanism tells this model positions."
     assert wording.sentence(result.answer) == result.says
     assert "nothing to move" in result.svg
@@ -380,9 +350,6 @@ def test_an_entry_that_is_a_text_is_nothing_and_one_that_lacks_is_refused():
         by_mechanism.of_model(tiny.load("mpnet-bare"), entries)
 
 
-# random weights
-
-
 @pytest.mark.parametrize(
     "name", ["causal-rotary", "masked-rotary", "causal-alibi", "masked-buckets"]
 )
@@ -394,12 +361,3 @@ def test_random_weights_know_no_places(experiment, name):
     options = {"documents": 20} if experiment == "cca" else {}
     answer = analysis.run(experiment, model, **SHORT | options).answer
     assert answer.verdict not in ("yes", "partly"), answer
-
-
-def test_queries_and_keys_are_not_turned_together_where_terms_read_them_alone():
-    """One orthogonal matrix leaves q.k as it is, but not DeBERTa's terms of place."""
-    model = minitx.load("zoo/masked-disentangled")
-    with pytest.raises(
-        registry.NotApplicable, match="projections needs scores that are products q.k only"
-    ):
-        registry.get("projections").run(model, documents=2)

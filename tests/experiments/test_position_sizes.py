@@ -1,17 +1,20 @@
 """Positions scaled, and added again before every layer: on models whose answer was built in."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import constructed
 import directed
 import numpy as np
+import outcomes
 import pytest
+import tiny
 from distance import max_error
+from outcomes import verdict
 
 import minitx
 from minitx import analysis
-from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import inputs, losses, position_sizes
@@ -20,23 +23,15 @@ from minitx.analysis.texts import corpus
 SIZES = position_sizes.SIZES
 RESULTS = Path(__file__).parents[2] / "docs/pages/results.md"
 RUN = {"documents": 6, "tokens": 64}
-
-
-def run(name, model, **options):
-    result = registry.get(name).run(model, **RUN | options)
-    return {key: np.asarray(value) for key, value in result.items()}
-
-
-def verdict(name, result):
-    return registry.get(name).answer(result).verdict
+run = partial(outcomes.run, **RUN)
 
 
 def first_document(model, T=24):
     return corpus.documents(model, "sample", 1, T).first()[0]
 
 
-def hook_of(model, condition):
-    return losses.tap(model, condition)
+def forward(model, document, condition):
+    return minitx.forward(model, document, hook=losses.tap(model, condition))
 
 
 # the two conditions
@@ -46,17 +41,12 @@ def hook_of(model, condition):
 def test_a_scaled_table_is_the_model_with_that_table(bundled, causal, size):
     for model in (bundled, causal):
         document = first_document(model)
-        weights = replace_array(model.weights, W_pos=size * model.weights.W_pos)
-        other = replace(model, weights=weights)
+        other = tiny.with_weights(model, W_pos=size * model.weights.W_pos)
         condition = position_sizes.scaled(inputs.reachable(model), size)
-        x = minitx.forward(model, document, hook=hook_of(model, condition))
+        x = forward(model, document, condition)
         assert np.array_equal(x, minitx.forward(other, document))
         total, n = position_sizes.cost(model, document, condition, 3)
         assert (total, n) == position_sizes.cost(other, document, None, 3)
-
-
-def replace_array(weights, **arrays):
-    return type(weights)(**vars(weights) | arrays)
 
 
 def test_an_injected_table_is_added_before_each_layer_but_the_first(causal):
@@ -66,7 +56,7 @@ def test_an_injected_table_is_added_before_each_layer_but_the_first(causal):
     again = {("resid_pre", 1): lambda x: x + rows[: x.shape[1]]}
     wanted = minitx.run(causal, document, edits=again, keep=["logits", ("resid_pre", 0)])
     condition = position_sizes.injected(inputs.reachable(causal), 0.5)
-    x = minitx.forward(causal, document, hook=hook_of(causal, condition))
+    x = forward(causal, document, condition)
     assert max_error(minitx.logits(causal, x), wanted["logits"]) < 2e-5  # float32: measured 1e-6
 
 
@@ -83,7 +73,7 @@ def test_an_injected_table_is_as_large_as_layer_0_reads_it(bundled):
     again = {("resid_pre", i): lambda x: x + 2 * entered for i in range(1, bundled.config.n_layers)}
     wanted = minitx.run(bundled, document, edits=again, keep="logits")["logits"]
     condition = position_sizes.injected(rows, 2.0)
-    x = minitx.forward(bundled, document, hook=hook_of(bundled, condition))
+    x = forward(bundled, document, condition)
     # float32: measured 2e-5, logits up to 20
     assert max_error(minitx.logits(bundled, x), wanted) < 1e-4
     assert max_error(wanted, minitx.run(bundled, document, keep="logits")["logits"]) > 1
@@ -167,35 +157,17 @@ def test_a_trained_model_needs_its_positions_as_large_as_they_are():
     assert r["rise_null"] < 0  # -0.1: smaller ones are better
     assert verdict("scale-positions", r) == "partly"
     table = np.random.default_rng(0).permutation(model.weights.W_pos)
-    shuffled = replace(model, weights=replace_array(model.weights, W_pos=table))
-    r = run("scale-positions", shuffled, **options)
+    r = run("scale-positions", tiny.with_weights(model, W_pos=table), **options)
     assert r["loss"] < r["loss_null"]  # it still predicts by words
     assert verdict("scale-positions", r) == "undecided"
 
 
-# a model that forgets its positions, and needs them
-
-
-@pytest.fixture(scope="module")
-def forgetful():
-    return directed.forgetful()
-
-
-@pytest.fixture(scope="module")
-def runs_of_words(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ids") / "runs.txt"
-    path.write_text(directed.runs())
-    return path
-
-
-def of_ids(name, model, path, **options):
-    checked = registry.get(name).checked(RUN | {"ids": str(path)} | options)
-    result = registry.get(name).run(model, **checked)
-    return {key: np.asarray(value) for key, value in result.items()}
-
-
-def test_a_model_that_forgets_its_positions_gains_by_them(forgetful, runs_of_words):
-    r = of_ids("inject-positions", forgetful, runs_of_words, documents=10)
+def test_a_model_that_forgets_its_positions_gains_by_them(tmp_path):
+    model = directed.forgetful()
+    (tmp_path / "runs.txt").write_text(directed.runs())
+    ids = {"ids": str(tmp_path / "runs.txt"), "documents": 10}
+    given = registry.get("inject-positions").checked(ids)
+    r = run("inject-positions", model, **given)
     assert r["loss"] < r["loss_null"]  # measured 2.1 and 2.9
     assert r["gain"] > 1  # 1.4
     assert r["gain_null"] < 0  # -0.3
@@ -203,7 +175,7 @@ def test_a_model_that_forgets_its_positions_gains_by_them(forgetful, runs_of_wor
     assert abs(r["share_as_is"][1]) < 0.05
     assert r["share"][1] > 0.2  # measured 0.31
     assert abs(r["share_null"][1]) < 0.05
-    no_need = of_ids("scale-positions", forgetful, runs_of_words, documents=10)
+    no_need = run("scale-positions", model, **given)
     assert verdict("scale-positions", no_need) == "undecided"
 
 
@@ -211,16 +183,6 @@ def test_where_positions_are_noise_nothing_helps():
     r = run("inject-positions", constructed.neither())
     assert verdict("inject-positions", r) == "undecided"
     assert verdict("scale-positions", run("scale-positions", constructed.neither())) == "undecided"
-
-
-@pytest.mark.parametrize("name", ["scale-positions", "inject-positions"])
-def test_a_random_model_has_nothing_to_lose(causal, name):
-    r = run(name, causal, tokens=32)
-    assert r["loss"] > r["loss_null"]
-    assert verdict(name, r) == "undecided"
-
-
-# verdicts
 
 
 def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
@@ -248,7 +210,7 @@ def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
     ],
 )
 def test_the_answer_on_sizes(given, wanted):
-    assert registry.get("scale-positions").answer(scale_result(**given)).verdict == wanted
+    assert verdict("scale-positions", scale_result(**given)) == wanted
 
 
 def inject_result(gain, low, null=-0.1, loss=3.0):
@@ -271,22 +233,11 @@ def inject_result(gain, low, null=-0.1, loss=3.0):
     ],
 )
 def test_the_answer_on_injection(given, wanted):
-    assert registry.get("inject-positions").answer(inject_result(**given)).verdict == wanted
-
-
-# what is refused
+    assert verdict("inject-positions", inject_result(**given)) == wanted
 
 
 def test_a_model_of_one_layer_has_no_later_one(bundled):
-    shallow = replace(
-        bundled, config=replace(bundled.config, n_layers=1), layers=bundled.layers[:1]
-    )
+    config = replace(bundled.config, n_layers=1)
+    shallow = replace(bundled, config=config, layers=bundled.layers[:1])
     with pytest.raises(registry.NotApplicable, match="needs two layers or more"):
         registry.get("inject-positions").run(shallow)
-
-
-@pytest.mark.parametrize("name", ["scale-positions", "inject-positions"])
-def test_a_model_that_predicts_no_tokens_is_refused(bundled, name):
-    bare = replace(bundled, config=replace(bundled.config, task_head=None))
-    with pytest.raises(registry.NotApplicable, match=f"{name} needs a masked or causal"):
-        registry.get(name).run(bare)

@@ -2,13 +2,11 @@
 
 import numpy as np
 import tiny
-from outcomes import SMALL
-
-from minitx.analysis.contract import registry
+from outcomes import SMALL, run, says
 
 
 def test_the_bundles_positions_are_waves(bundled):
-    result = registry.get("positions").run(bundled)
+    result = run("positions", bundled)
     assert result["peak_at"] == 89
     assert result["peak"] > 1.3 * result["peak_null"]  # measured 1.41 times
     assert result["words_peak"] < 1.05 * result["words_peak_null"]  # measured 1.003 times
@@ -38,6 +36,6 @@ def test_noise_has_no_low_frequencies(bundled):
     noise = rng.standard_normal(bundled.weights.W_pos.shape).astype(np.float32)
     drift = noise / 20 + np.linspace(-1, 1, len(noise), dtype=np.float32)[:, None]
     for table, is_low in ((noise, False), (drift, True)):
-        r = registry.get("positions").run(tiny.with_weights(bundled, {}, W_pos=table), shuffles=50)
+        r = run("positions", tiny.with_weights(bundled, {}, W_pos=table), shuffles=50)
         assert not r["rise"] > r["rise_null"]
-        assert ("low frequencies only" in registry.get("positions").says(r)) == is_low
+        assert ("low frequencies only" in says("positions", r)) == is_low

@@ -2,8 +2,8 @@
 
 import constructed
 import numpy as np
-import outcomes
 import pytest
+from outcomes import run, says, verdict
 
 import minitx
 from minitx import weights
@@ -17,7 +17,7 @@ from minitx.analysis.texts import corpus
 
 
 def test_the_bundle_has_position_heads(bundled):
-    result = registry.get("profiles").run(bundled, documents=20)
+    result = run("profiles", bundled, documents=20)
     near = np.isin(result["best_offset"], (-2, -1, 1, 2))
     assert (result["best_attention"][near] > 0.5).sum() >= 2
     assert result["sharp"] > 20 * result["sharp_null"]
@@ -25,12 +25,15 @@ def test_the_bundle_has_position_heads(bundled):
     assert result["steady"] > 0.5 > result["steady_null"]  # measured 1 against 0
     assert result["steady_directed"] > 0.5 > result["steady_directed_null"]  # measured 1 against 0
     assert result["kept"] > result["kept_null"] + 0.2  # measured 1 against 0.62
+    assert result["few"] == 1 > result["few_null"] + 0.5  # measured 1 against 0
+    words = "100% have all of their documents in one or two of the 6"
+    assert words in says("profiles", result)
     # 4 of 7 keep theirs with one word repeated (chance: 3)
-    assert registry.get("profiles").answer(result).verdict == "partly"
+    assert verdict("profiles", result) == "partly"
 
 
 def test_what_stays_on_shuffled_words_need_not_be_the_work_of_positions(bundled):
-    result = registry.get("profiles").run(bundled, documents=8)
+    result = run("profiles", bundled, documents=8)
     place = (1, 3, 11)  # L1H3 at +1
     on_text, shuffled, alone = (
         result[f"attention{name}"][place] for name in ("", "_shuffled", "_positions")
@@ -40,11 +43,10 @@ def test_what_stays_on_shuffled_words_need_not_be_the_work_of_positions(bundled)
     assert result["offset_shuffled"] == 1
     assert result["directed_positions"].nonzero()[0].tolist() == [0, 0, 0, 0]  # the first layer
     assert result["offset_positions"] == pytest.approx(4 / result["n_directed"])
-    # words at zero in the forward pass
-    no_words = {"embed": np.zeros_like}
+    no_words = {"embed": np.zeros_like}  # words at zero in the forward pass
     trace = minitx.run(bundled, "a " * 60, keep=[("pattern", 1)], edits=no_words)
     T = trace["pattern", 1].shape[-1]
-    result = registry.get("profiles").run(bundled, documents=8, tokens=T)
+    result = run("profiles", bundled, documents=8, tokens=T)
     own = profiles.profile(trace["pattern", 1][0])
     assert np.abs(result["profiles_positions"][1] - own).max() < 1e-5 * T
 
@@ -56,14 +58,9 @@ def test_documents_of_a_head_are_counted_in_one_or_two_clusters():
     assert (steady, of_directed, few) == (0.75, 1, 0.75)
 
 
-def test_the_documents_of_each_head_of_the_bundle_fall_into_one_or_two_of_six_clusters(bundled):
-    result = registry.get("profiles").run(bundled, documents=20)
-    assert result["few"] == 1 > result["few_null"] + 0.5  # measured 1 against 0
-    assert "100% have all of their documents in one or two of the 6" in registry.get(
-        "profiles"
-    ).says(result)
-    two = registry.get("profiles").run(bundled, documents=2, clusters=2)
-    assert "few" not in two  # all would
+def test_in_two_clusters_all_documents_would_be_in_few(bundled):
+    two = run("profiles", bundled, documents=2, clusters=2)
+    assert "few" not in two
 
 
 def test_scores_before_the_mask_are_those_of_the_trace_and_of_what_it_hides(causal):
@@ -84,11 +81,10 @@ def test_scores_before_the_mask_are_those_of_the_trace_and_of_what_it_hides(caus
 def test_scores_are_clustered_as_they_are_before_the_mask():
     """In tiny-gpt2 they go on behind the query, where the mask hides them all."""
     model = minitx.load(weights.find("tiny-gpt2"))
-    run = registry.get("profiles").run
-    result = run(model, documents=3, clustered="scores", clusters=2, reach=30)
+    result = run("profiles", model, documents=3, clustered="scores", clusters=2, reach=30)
     assert result["centres"].shape == (2, 61)
     assert result["cluster_names"].tolist() == ["highest at -1", "highest at 0"]
-    of_attention = run(model, documents=3, reach=30)
+    of_attention = run("profiles", model, documents=3, reach=30)
     assert np.array_equal(result["profiles"], of_attention["profiles"])
     assert np.array_equal(result["directed"], of_attention["directed"])
     behind = result["offsets"] > 0
@@ -103,7 +99,7 @@ def test_scores_are_clustered_as_they_are_before_the_mask():
     direct = [np.trace(centred, t, axis1=1, axis2=2) for t in range(-30, 31)]
     assert np.abs(both[2] - np.transpose(direct)).max() < 0.01  # sums of 256 of about 10 in float32
     with draw.style():
-        registry.get("profiles").draw({key: np.asarray(value) for key, value in result.items()})
+        registry.get("profiles").draw(result)
 
 
 def test_an_offset_that_has_lost_its_attention_is_not_kept():
@@ -131,7 +127,7 @@ def test_profiles_are_those_of_the_recorded_patterns(causal, outcomes):
 
 
 def test_attention_shows_the_heads_asked_for(bundled):
-    result = registry.get("attention").run(bundled, head="L1H2, L0H0", show=5)
+    result = run("attention", bundled, head="L1H2, L0H0", show=5)
     assert result["heads"].tolist() == ["L1H2", "L0H0"]
     tokens = corpus.documents(bundled, "sample", 1).first()
     trace = minitx.run(bundled, tokens, keep=["pattern"])
@@ -146,17 +142,17 @@ def test_what_special_tokens_get_of_attention_is_what_was_built_in():
     """
     given = (-1, 0.2), (1, 0.4), (-2, 0.6), (2, 0.8)
     model = constructed.strengths({(0, head): choice for head, choice in enumerate(given)})
-    r = outcomes.run("attention", model, tokens=128)
+    r = run("attention", model, tokens=128)
     assert r["specials"].tolist() == ["<s>", "</s>"]
     assert r["special_by_layer"][0] == pytest.approx(0.5, abs=0.02)  # measured 0.503
     assert r["special_by_layer_null"][0] < 0.02  # measured 0.004
     for end in "", "_null":
         assert r[f"special_by_layer{end}"][1] == pytest.approx(2 / 128)
     assert r["to_special"] == pytest.approx([0.25 + 0.5 / 128, 0.5 / 128], abs=0.01)
-    assert "<s> gets 25" in registry.get("attention").says(r)
+    assert "<s> gets 25" in says("attention", r)
 
 
 def test_without_special_tokens_nothing_is_said_of_them():
-    r = outcomes.run("attention", minitx.load("tiny-gpt2"), tokens=32)
+    r = run("attention", minitx.load("tiny-gpt2"), tokens=32)
     assert "specials" not in r and "special_by_layer" not in r
-    assert "beside it" not in registry.get("attention").says(r)
+    assert "beside it" not in says("attention", r)

@@ -11,13 +11,13 @@ import pytest
 import tiny
 from distance import max_error
 from matplotlib.axes import Axes
+from outcomes import run, says, verdict
 
 import minitx
-from minitx import weights
 from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw as drawing
 from minitx.analysis.experiments import components, extraction, queries_keys, singular_values
-from minitx.analysis.maths import factors, spectra
+from minitx.analysis.maths import factors
 from minitx.analysis.maths import waves as maths
 from minitx.analysis.measures import inputs
 from minitx.analysis.pages import claims
@@ -32,14 +32,11 @@ def draw(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def pair(f, T=T, moved=0):
+def pair(f, moved=0):
     """Cosine and sine of f cycles in T tokens, moved to the right: [T 2]."""
     t = np.arange(T) - moved
     angle = 2 * np.pi * f * t / T
     return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-# the peak and the band
 
 
 def test_the_highest_peaks_are_followed_fast_ones_first():
@@ -55,8 +52,7 @@ def test_without_a_peak_the_largest_frequency_is_taken_and_said_to_be_none():
     table = draw(T, 12, seed=1) / 100
     table[:, :2] += pair(3)
     assert maths.followed(table) == ([3], False)
-    # noise stays below the largest of its own shuffles
-    assert not maths.followed(draw(T, 12))[1]
+    assert not maths.followed(draw(T, 12))[1]  # noise stays below the largest of its own shuffles
 
 
 def test_the_band_is_an_octave_around_the_peak():
@@ -65,9 +61,6 @@ def test_the_band_is_an_octave_around_the_peak():
     assert queries_keys.band(1, 256) == (1, 1)
     assert queries_keys.band(89, 256, low=7) == (7, 126)
     assert queries_keys.band(89, 256, high=90) == (63, 90)
-
-
-# one head
 
 
 def test_the_columns_that_carry_a_wave_in_query_and_key_are_found():
@@ -137,16 +130,6 @@ def test_a_drift_is_no_wave_however_high(cycles):
     assert not is_periodic.any()
 
 
-def test_only_the_product_of_the_weights_matters():
-    x = draw(30, 12)
-    W_Q = draw(12, 4, seed=1)
-    W_K = draw(12, 4, seed=2)
-    assert maths.replaced(x, W_Q, W_K) < 1e-14  # float64 sums in another order: measured 5e-16
-
-
-# spectra of all heads
-
-
 def test_largest_amplitude_is_the_plain_maximum_over_heads_and_columns():
     X = draw(2, 32, 6)
     U = draw(2, 3, 6, 4, seed=1)
@@ -176,9 +159,6 @@ def test_the_correlation_of_two_spectra_leaves_out_the_mean():
     assert maths.spectrum_correlation(a, b) == pytest.approx(expected)
 
 
-# weights alone
-
-
 def test_effective_rank_counts_equal_singular_values():
     three = [3.0, 3, 3, 0, 0]
     single = [5.0, 0, 0, 0, 0]
@@ -199,9 +179,6 @@ def test_share_between_a_space_and_itself():
     within_space = inside.T @ dense @ inside
     truth = np.square(within_space).sum() / np.square(dense).sum()
     assert share == pytest.approx([1, 0, 0, truth], abs=1e-12)  # measured 4e-16
-
-
-# share of a component that position explains
 
 
 def position_share(x):
@@ -235,8 +212,7 @@ def planted(bundled):
     """tiny-roberta whose table is two waves of F cycles, which the keys of L0H0 have LAG away."""
     D = bundled.config.d_model
     d = bundled.config.d_head
-    # without a mean, as norms take it off
-    with_mean = np.hstack([np.ones((D, 1)), draw(D, 2)])
+    with_mean = np.hstack([np.ones((D, 1)), draw(D, 2)])  # without a mean, as norms take it off
     Q, _ = np.linalg.qr(with_mean)
     E = Q[:, 1:]
     table = np.zeros_like(bundled.weights.W_pos)
@@ -295,19 +271,11 @@ def test_queries_and_keys_times_the_singular_values_are_the_models_scores(plante
     S = r["S"][0, :4]  # of rank 2, with biases of 4
     queries = r["q"][0] * S[:, None]
     ours = queries.T @ r["k"][0]
-    # float32 of the model: measured 4e-7
-    assert max_error(scores, ours) < 1e-5 * abs(scores).max()
-
-
-def test_filtered_columns_are_the_columns_in_the_band(planted):
-    r = queries_keys.queries_keys(planted, head="L0H1", low=5, high=9)
-    q = r["q"][0].T
-    q_band = r["q_band"][0].T
-    assert np.array_equal(q_band, spectra.bandpass(q, 5, 9))
-    assert r["bands"].tolist() == [[5, 9]]
+    assert max_error(scores, ours) < 1e-5 * abs(scores).max()  # float32 of the model: measured 4e-7
 
 
 def test_the_bundles_position_heads_are_waves_above_chance(bundled):
+    """The four heads of layer 0 are waves, shifted by the offset they attend to; no other is."""
     r = queries_keys.queries_keys(bundled)
     # measured 0.95 and more against 0.44
     assert (r["correlation"][:2] > 2 * r["correlation_null"][:2]).all()
@@ -315,11 +283,6 @@ def test_the_bundles_position_heads_are_waves_above_chance(bundled):
     assert (r["n_periodic"][:2] >= 4).all()
     assert (r["n_periodic_null"] <= 1).all()
     assert not r["n_periodic_text"].any()
-
-
-def test_periodic_columns_are_counted_in_all_heads(bundled):
-    """The four heads of layer 0 are waves, shifted by the offset they attend to; no other is."""
-    r = queries_keys.queries_keys(bundled, head="L3H0", columns="0")
     share = r["share_periodic"]
     assert share.shape == r["share_periodic_null"].shape == (4, 4)
     assert (share[0] > 5 * r["share_periodic_null"][0]).all()
@@ -338,7 +301,7 @@ def test_without_positions_no_head_has_waves(bundled):
     model = tiny.with_weights(bundled, {}, W_pos=np.zeros_like(bundled.weights.W_pos))
     r = queries_keys.queries_keys(model, head="L0H0")
     assert r["largest"] <= max(r["largest_null"], r["share_periodic_text"].max())
-    assert registry.get("queries-keys").answer(r).verdict == "undecided"
+    assert verdict("queries-keys", r) == "undecided"
 
 
 def test_heads_extract_the_planted_wave(planted):
@@ -346,7 +309,7 @@ def test_heads_extract_the_planted_wave(planted):
     assert r["peak"] == F
     assert "highest peak" in str(r["kind"])
     assert r["followed"].tolist() == [F]
-    assert registry.get("extraction").answer(r).verdict == "yes"
+    assert verdict("extraction", r) == "yes"
     assert r["contrast_q"] > 1.5 * r["contrast_q_null"]
     assert r["contrast_k"] > 1.5 * r["contrast_k_null"]
     assert r["contrast_x_null"] < 1.5
@@ -384,7 +347,7 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
         assert by_words[2] == pytest.approx(maths.spectrum_correlation(curve, r["position"]))
     assert r["alike"].tolist() == [r[f"correlation_{name}"][0] for name in "xqk"]
     assert r["layer_names"].tolist() == [f"layer {i}" for i in range(4)]
-    text = registry.get("extraction").says(r)
+    text = says("extraction", r)
     assert "at 89 cycles, a period of 2.88 tokens" in text
     assert "in Q it falls from" in text
     assert "By this measure the peak stands out in X, and in Q and K." in text
@@ -392,18 +355,24 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     assert "are at 5, 94 and 100 cycles: 1.38, 2.38 and 2.11 times the median" in text
 
 
-def test_where_amplitudes_are_highest_words_and_positions_are_told_apart(bundled):
-    r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=4).items()}
+@pytest.fixture(scope="module")
+def extracted(bundled):
+    """Arrays of the bundle, and their figure."""
+    r = run("extraction", bundled, documents=4)
+    with drawing.style():
+        return r, registry.get("extraction").draw(r)
+
+
+def test_where_amplitudes_are_highest_words_and_positions_are_told_apart(extracted):
+    r, _ = extracted
     peaks = [5 + r[x][0, 5:].argmax() for x in "xqk"]  # away from drifts of 4 cycles or less
     words = [maths.contrast(r[f"{x}_text"], f)[0] for x, f in zip("xqk", peaks)]
     text = "times the median, and {:.2f}, {:.2f} and {:.2f} there without positions.".format(*words)
-    assert text in registry.get("extraction").says(r)
+    assert text in says("extraction", r)
 
 
-def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(bundled):
-    r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=4).items()}
-    with drawing.style():
-        figure = registry.get("extraction").draw(r)
+def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(extracted):
+    r, figure = extracted
     titles = {axes.get_title(loc="left"): axes for axes in figure.findobj(Axes)}
     fast = next(axes for title, axes in titles.items() if title.startswith("peaks of 16"))
     starts = {round(float(line.get_ydata()[0]), 6) for line in fast.lines}
@@ -413,10 +382,8 @@ def test_the_drawn_contrast_of_a_peak_is_that_of_the_titles(bundled):
         assert any(f"layer 0: {contrast:.2f} × the median at 89" in title for title in titles)
 
 
-def test_heat_maps_have_all_layers_with_positions_and_below_them_without(bundled):
-    r = {key: np.asarray(x) for key, x in extraction.extraction(bundled, documents=1).items()}
-    with drawing.style():
-        figure = registry.get("extraction").draw(r)
+def test_heat_maps_have_all_layers_with_positions_and_below_them_without(extracted):
+    r, figure = extracted
     images = [image for axes in figure.findobj(Axes) for image in axes.get_images()]
     shown = [image.get_array() for image in images]
     for i, name in enumerate("xqk"):
@@ -437,7 +404,7 @@ def test_a_table_without_a_peak_has_nothing_to_extract(bundled):
 
 def test_fast_and_slow_peaks_fade_at_different_depths():
     """In tiny-gpt2 the fastest is gone from the keys after a layer, the slow ones never."""
-    model = minitx.load(weights.find("tiny-gpt2"))
+    model = minitx.load("tiny-gpt2")
     r = extraction.extraction(model, documents=8)
     assert r["followed"].tolist() == [16, 31, 10, 8]
     assert r["layers_k"][1:].tolist() == [1, 4, 4]
@@ -502,8 +469,7 @@ def test_principal_directions_from_sums_are_those_of_the_stacked_documents(bundl
         _, directions, _ = factors.pca(x.reshape(-1, x.shape[-1]), 5)
         products = U[layer] * directions.T
         cosines = products.sum(axis=0)
-        # float32 products: measured 1e-9
-        assert max_error(abs(cosines), 1) < 1e-6
+        assert max_error(abs(cosines), 1) < 1e-6  # float32 products: measured 1e-9
 
 
 def test_independent_components_are_measured_as_directions(bundled, monkeypatch):
@@ -519,9 +485,6 @@ def test_independent_components_are_measured_as_directions(bundled, monkeypatch)
     assert max_error(U, 3 * draw(128, 3)) < 1e-6  # float32 input, least squares: measured 1e-8
 
 
-# partial checkpoints, causal models, options
-
-
 def partial(model):
     """The model as if its words and its second layer were missing."""
     lost = tiny.with_weights(model, {1: dict.fromkeys(("W_Q", "W_K", "b_Q", "b_K"))}, W_E=None)
@@ -534,7 +497,7 @@ def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
     assert r["input"] == "positions"
     assert r["lag"].tolist() == [[LAG, LAG]]
     assert "xcorr_text" not in r
-    assert "of positions alone" in registry.get("queries-keys").says(r)
+    assert "of positions alone" in says("queries-keys", r)
     layers = {str(name)[:2] for name in queries_keys.queries_keys(lost)["heads"]}
     assert layers <= {"L0", "L2", "L3"}
     assert singular_values.singular_values(lost)["layers"].tolist() == [0, 2, 3]
@@ -547,14 +510,9 @@ def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
 
 def test_what_a_causal_head_cannot_see_is_said(planted):
     r = queries_keys.queries_keys(planted, head="L0H0", columns="0")
-    assert "cannot look" not in registry.get("queries-keys").says(r)
-    says = registry.get("queries-keys").says(r | {"causal": True, "lag": -r["lag"]})
-    assert "A causal head cannot look to the right." in says
-
-
-def test_two_tokens_have_no_components():
-    with pytest.raises(ValueError, match="--tokens is 2; wanted 4 or more"):
-        registry.get("components").run(minitx.load(weights.find("tiny-gpt2")), tokens=2)
+    assert "cannot look" not in says("queries-keys", r)
+    said = says("queries-keys", r | {"causal": True, "lag": -r["lag"]})
+    assert "A causal head cannot look to the right." in said
 
 
 @pytest.mark.parametrize("name", ["attention", "queries-keys"])

@@ -14,18 +14,20 @@ import pytest
 from minitx import analysis, weights
 from minitx.analysis.contract import registry, verdict
 
-FEW = {"documents": 16, "tokens": 30}  # for those experiments that have them
 OWN = {"heads": {"tokens": 12}}  # said twice in 32 places
 NOT_FOR_IT = "alignment", "relearn"  # of an encoder-decoder, of a masked model
 COUNTED = ("shapes",)  # from sizes, whatever the weights are
 ABOUT_MODELS = [name for name, x in analysis.EXPERIMENTS.items() if x.about == "model"]
 LEARNED = [name for name in ABOUT_MODELS if name not in (*NOT_FOR_IT, *COUNTED)]
-
-
 ON_POSITIONS = [
     *("positions", "profiles", "conditions", "kernel", "sources", "queries-keys", "components"),
     *("rotation", "cca", "probe", "dial", "notch", "shift"),
 ]
+
+
+def known(name, **options):
+    """Those options that an experiment has."""
+    return {key: x for key, x in options.items() if key in analysis.EXPERIMENTS[name].option_names}
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +40,7 @@ def by_words():
 @pytest.mark.parametrize("name", ON_POSITIONS)
 def test_a_direction_by_words_is_no_answer_on_positions(name, kind, by_words):
     """Neither of these models has learned a position; `conditions` finds the heads' directions."""
-    own = {option.name for option in analysis.EXPERIMENTS[name].options}
-    few = {key: value for key, value in {"documents": 8, "tokens": 64}.items() if key in own}
-    result = analysis.run(name, by_words[kind], **few)
+    result = analysis.run(name, by_words[kind], **known(name, documents=8, tokens=64))
     assert result.answer.verdict not in verdict.EFFECTS, result.answer
     if name == "conditions":
         assert result.arrays["n_directed"] == {"words": 3, "copied": 5}[kind]
@@ -54,8 +54,7 @@ def test_random_weights_are_as_large_as_the_configs_say():
 
 @pytest.mark.parametrize("name", LEARNED)
 def test_a_random_model_has_learned_nothing(name, causal):
-    own = {option.name for option in analysis.EXPERIMENTS[name].options}
-    few = {key: value for key, value in FEW.items() if key in own} | OWN.get(name, {})
+    few = known(name, documents=16, tokens=30) | OWN.get(name, {})
     answer = analysis.run(name, causal, **few).answer
     assert answer is None or answer.verdict not in verdict.EFFECTS, answer
 

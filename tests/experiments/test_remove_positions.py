@@ -11,7 +11,6 @@ from scipy.special import log_softmax
 from scipy.stats import kstest
 
 import minitx
-from minitx import weights
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.maths import stats
@@ -23,28 +22,23 @@ remove = experiment.run
 
 
 @pytest.fixture(scope="module")
-def causal(tmp_path_factory):
-    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")), dtype=np.float64)
+def result(causal64):
+    return remove(causal64, documents=3)
 
 
-@pytest.fixture(scope="module")
-def result(causal):
-    return remove(causal, documents=3)
-
-
-def test_a_model_whose_positions_are_zero_loses_nothing_without_them(causal):
-    flat = tiny.with_weights(causal, W_pos=np.zeros_like(causal.weights.W_pos))
+def test_a_model_whose_positions_are_zero_loses_nothing_without_them(causal64):
+    flat = tiny.with_weights(causal64, W_pos=np.zeros_like(causal64.weights.W_pos))
     result = remove(flat, documents=2)
     assert np.abs(result["cosine_by_layer"] - 1).max() < 1e-12  # measured 2e-16
     assert np.ptp(result["losses"]) == 0
     assert result["losses"][0] == result["loss"]
 
 
-def test_losses_and_perplexities_are_those_of_the_logits(causal, result):
-    documents = corpus.documents(causal, "sample", 3)
+def test_losses_and_perplexities_are_those_of_the_logits(causal64, result):
+    documents = corpus.documents(causal64, "sample", 3)
     direct = []
     for document in documents:
-        trace = minitx.run(causal, document, keep=["logits"])
+        trace = minitx.run(causal64, document, keep=["logits"])
         log_p = log_softmax(trace["logits"][0], axis=1)
         direct.append(-log_p[np.arange(documents.T - 1), document[1:]])
     # measured 2e-16: another order of sums
@@ -68,10 +62,10 @@ def test_losses_and_perplexities_are_those_of_the_logits(causal, result):
     assert of_documents < of_tokens
 
 
-def test_cosines_of_pairs_are_those_of_all_pairs(causal, result):
+def test_cosines_of_pairs_are_those_of_all_pairs(causal64, result):
     """Sums of directions stand for the mean over all pairs, in one document and across them."""
-    documents = corpus.documents(causal, "sample", 3)
-    last = [residual_stream.states(causal, document)[-1] for document in documents]
+    documents = corpus.documents(causal64, "sample", 3)
+    last = [residual_stream.states(causal64, document)[-1] for document in documents]
     x = residual_stream.unit_vectors(np.concatenate(last))
     cosine = x @ x.T
     number = np.repeat(np.arange(3), 32)
@@ -84,28 +78,28 @@ def test_cosines_of_pairs_are_those_of_all_pairs(causal, result):
     assert result["cosine_across"] == pytest.approx(across, abs=1e-12)
 
 
-def test_features_end_with_what_forward_returns(causal):
-    document = corpus.documents(causal, "sample", 1).first()[0]
-    states = residual_stream.states(causal, document)
-    trace = minitx.run(causal, document, keep=["resid_pre", "ln_final"])
+def test_features_end_with_what_forward_returns(causal64):
+    document = corpus.documents(causal64, "sample", 1).first()[0]
+    states = residual_stream.states(causal64, document)
+    trace = minitx.run(causal64, document, keep=["resid_pre", "ln_final"])
     assert np.array_equal(states[-1], trace["ln_final"][0])
     assert np.array_equal(states[1], trace["resid_pre", 1][0])
-    assert len(states) == causal.config.n_layers + 1
+    assert len(states) == causal64.config.n_layers + 1
 
 
-def test_tables_stand_in_for_positions(causal):
+def test_tables_stand_in_for_positions(causal64):
     """Each way against a model that has such a table itself."""
-    document = corpus.documents(causal, "sample", 1).first()[0]
-    table = causal.weights.W_pos
-    tables = position_tables.tables(causal, seed=0)
+    document = corpus.documents(causal64, "sample", 1).first()[0]
+    table = causal64.weights.W_pos
+    tables = position_tables.tables(causal64, seed=0)
     assert np.array_equal(tables["shifted"][3], table[3 + len(table) // 2])
     shuffled = np.sort(tables["shuffled"], axis=0)
     assert np.array_equal(shuffled, np.sort(table, axis=0))
     assert np.abs(tables["mean"] - table.mean(axis=0)).max() < 1e-15
     for way, rows in tables.items():
-        model = tiny.with_weights(causal, W_pos=rows)
+        model = tiny.with_weights(causal64, W_pos=rows)
         own = residual_stream.states(model, document)
-        states = residual_stream.states(causal, document, position_tables.stand_in(rows))
+        states = residual_stream.states(causal64, document, position_tables.stand_in(rows))
         assert np.array_equal(states, own), way
 
 
@@ -122,31 +116,20 @@ def test_frequencies_are_compared_with_the_interval(result):
         assert "counted on this very text" in text
 
 
-def test_one_column_of_a_table_is_read_as_full_documents(causal, tmp_path):
-    line = "He went out of the room. " * 4
-    with open(tmp_path / "t.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["n", "review"], *([i, line] for i in range(3))])
-    (tmp_path / "t.txt").write_text((line + "\n") * 3)
-    table = remove(causal, text=formats.of(tmp_path / "t.csv", column="review"), documents=2)
-    plain = remove(causal, text=str(tmp_path / "t.txt"), documents=2)
-    assert table["loss"] == plain["loss"]
-    assert table["cosine"] == plain["cosine"]
-
-
 def test_counts_are_whole_numbers(result):
     assert {type(result[name]) for name in ("n_tokens", "n_predicted")} == {int}
 
 
-def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal, tmp_path):
+def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal64, tmp_path):
     long = "He went out of the room and shut the door. " * 8 + "End."
     rows = [long, "", "x", "Then he came back."]
     with open(tmp_path / "t.csv", "w", newline="") as file:
         csv.writer(file).writerows([["review"], *([row] for row in rows)])
     options = {"whole": True, "documents": 0, "stride": 5}
     text = formats.of(tmp_path / "t.csv", column="review")
-    result = remove(causal, text=text, **options)
-    lengths = [len(causal.tokenizer.encode(row)) for row in (rows[0], rows[3])]
-    assert lengths[0] > causal.config.n_ctx  # so that windows are needed
+    result = remove(causal64, text=text, **options)
+    lengths = [len(causal64.tokenizer.encode(row)) for row in (rows[0], rows[3])]
+    assert lengths[0] > causal64.config.n_ctx  # so that windows are needed
     assert result["documents"] == 2
     assert result["left_out"] == 2
     assert result["stride"] == 5
@@ -156,8 +139,7 @@ def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal
     assert "1 document is left out" in experiment.says(result | {"left_out": 1})
 
 
-def test_a_masked_model_has_pseudo_losses():
-    bert = minitx.load(weights.find("tiny-bert"))
+def test_a_masked_model_has_pseudo_losses(bert):
     result = remove(bert, documents=2, tokens=40, every=9)
     assert result["predicts"] == "pseudo-loss"
     assert "Pseudo-perplexity, e to the mean loss per token," in experiment.says(result)
@@ -167,13 +149,13 @@ def test_a_masked_model_has_pseudo_losses():
     assert usual["n_predicted"] == 3 * 8  # 98 ordinary tokens: every 13th, from three starts
 
 
-def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):
+def test_a_model_works_without_positions_where_next_to_nothing_is_lost(result):
     """Random weights predict worse than frequencies; a bundle loses some, one without has none.
 
     Two documents are too few to say so.
     """
     assert experiment.answer(result).verdict == "undecided"
-    trained = minitx.load(weights.find("tiny-gpt2"))
+    trained = minitx.load("tiny-gpt2")
     flat = tiny.with_weights(trained, W_pos=np.zeros_like(trained.weights.W_pos))
     for model, n, verdict in ((trained, 8, "partly"), (trained, 2, "undecided"), (flat, 8, "yes")):
         answer = experiment.answer(remove(model, documents=n, tokens=100))
@@ -190,21 +172,18 @@ def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
         assert experiment.answer(result | {"cosine_null": null}).verdict == verdict
 
 
-def test_tables_can_be_chosen_and_change_no_number(causal, result):
+def test_tables_can_be_chosen_and_change_no_number(causal64, result):
     """What a number published for zeros needs, without the cost of the others."""
-    alone = remove(causal, documents=3, ways="zero")
+    alone = remove(causal64, documents=3, ways="zero")
     assert alone["ways"].tolist() == ["zero"]
     assert alone["tables"].tolist() == ["kept", "zero"]
     for name in ("cosine", "loss", "loss_zero", "loss_null"):
         assert alone[name] == result[name]
     assert np.array_equal(alone["perplexities"], result["perplexities"][:, :2])
     assert "cosine_mean" not in alone
-    two = remove(causal, documents=3, ways="shuffled, mean")
+    two = remove(causal64, documents=3, ways="shuffled, mean")
     assert two["ways"].tolist() == ["zero", "mean", "shuffled"]
     assert two["cosine_shuffled"] == result["cosine_shuffled"]
-
-
-# statistics
 
 
 @pytest.mark.parametrize("D", [2, 3, 8, 128, 768])

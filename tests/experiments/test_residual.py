@@ -10,11 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny
-from analysis_models import gpt2
 from distance import max_error
+from outcomes import run, says
 
 import minitx
-from minitx import weights
 from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import residual as experiment
@@ -62,13 +61,6 @@ def test_the_parts_sum_to_the_stream(model, side, carried, by_layer):
         parts = stage.parts.values()
         assert distance(sum(parts), trace[stage.point]) < 1e-10
         assert all(part.dtype == np.float64 for part in parts)
-
-
-def test_the_last_stage_is_what_the_model_returns(model):
-    trace = recorded(model)
-    last = split(model, trace)[-1]
-    total = sum(last.parts.values())
-    assert distance(total, minitx.forward(model, trace.tokens)) < 1e-10
 
 
 def test_the_parts_have_names(model):
@@ -153,13 +145,6 @@ def test_twice_the_positions_are_twice_the_part(model, carried):
                 assert np.array_equal(doubled.parts[name], (1 + moves) * part)
 
 
-def test_without_positions_there_is_no_part_of_theirs(model):
-    trace = recorded(model, edits={"pos_embed": np.zeros_like})
-    for stage in split(model, trace, carried=True):
-        assert not stage.parts["position"].any()
-        assert not stage.parts.get("carried", np.zeros(1)).any()
-
-
 # one layer, two tokens, width 2, by hand
 
 
@@ -174,28 +159,26 @@ POINTS = {
     ("ln2_scale", 0): np.array([[0.5, 1]]),
     "ln_final_scale": np.array([[10.0, 100]]),
 }
-LAYER = {
-    "W_V": np.eye(2),
-    "W_O": 3 * np.eye(2),
-    "b_O": np.array([1.0, 0]),
-    "b_out": np.array([0, 2.0]),
-    "ln1_w": np.array([1.0, 10]),
-    "ln1_b": np.array([0.5, 0]),
-    "ln2_w": np.ones(2),
-    "ln2_b": np.zeros(2),
-}
-ENDS = {
-    "ln_embed_w": None,
-    "ln_final_w": np.array([2.0, 1]),
-    "ln_final_b": np.array([0, 7.0]),
-}
+LAYER = SimpleNamespace(
+    W_V=np.eye(2),
+    W_O=3 * np.eye(2),
+    b_O=np.array([1.0, 0]),
+    b_out=np.array([0, 2.0]),
+    ln1_w=np.array([1.0, 10]),
+    ln1_b=np.array([0.5, 0]),
+    ln2_w=np.ones(2),
+    ln2_b=np.zeros(2),
+)
+ENDS = SimpleNamespace(
+    ln_embed_w=None,
+    ln_final_w=np.array([2.0, 1]),
+    ln_final_b=np.array([0, 7.0]),
+)
 
 
 def by_hand(pre_norm):
     """Stages of the layer's split."""
-    ends = SimpleNamespace(**ENDS)
-    layer = SimpleNamespace(**LAYER)
-    return list(residual.split(POINTS, ends, [layer], pre_norm, carried=True))
+    return list(residual.split(POINTS, ENDS, [LAYER], pre_norm, carried=True))
 
 
 def test_one_layer_by_hand_norm_after_each_part():
@@ -324,12 +307,9 @@ def test_the_squared_cosine_is_one_for_the_same_wave_and_falls_with_what_is_mixe
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
+def models(bundled, causal):
     """A trained model that norms after each part, a random one that norms before each."""
-    return {
-        "after": minitx.load(weights.find("tiny-roberta")),
-        "before": minitx.load(gpt2(tmp_path_factory.mktemp("gpt2"))),
-    }
+    return {"after": bundled, "before": causal}
 
 
 @pytest.fixture(scope="module")
@@ -337,7 +317,7 @@ def results(models):
     """(model's kind, --carried) -> the experiment's result."""
     options = {"documents": 2, "tokens": 30, "tables": 3}
     return {
-        (kind, carried): experiment.residual(models[kind], carried=carried, **options)
+        (kind, carried): run("residual", models[kind], carried=carried, **options)
         for kind in models
         for carried in (False, True)
     }
@@ -378,8 +358,7 @@ def test_what_is_carried_is_attention_where_it_is_not_told_apart(kind, results):
     together = results[kind, False]
     apart = results[kind, True]
     attention = share_of(apart, "attention") + share_of(apart, "carried")
-    # float32: measured 4e-8
-    assert max_error(attention, share_of(together, "attention")) < 1e-5
+    assert max_error(attention, share_of(together, "attention")) < 1e-5  # float32: measured 4e-8
     assert "carried" not in together["parts"]
     assert "carried" not in together
 
@@ -400,8 +379,7 @@ def test_the_table_as_its_own_null_changes_nothing_and_no_table_has_no_share(mod
         null = residual.projection_shares(other.parts)
         return {"same": same["position"], "null": null["position"]}
 
-    # [K 1 T], [K 2 T]
-    tables = np.array([table, 0 * table])
+    tables = np.array([table, 0 * table])  # [K 1 T], [K 2 T]
     position = passes.value(experiment.walk(model, document, tables, 1, look))
     assert np.array_equal(position["null"][:, 0], position["same"][:, 0])
     assert not position["null"][:, 1].any()
@@ -481,14 +459,12 @@ def test_what_the_trained_bundle_shows(models):
 
 @pytest.mark.parametrize("kind, carried", [("after", False), ("before", True)])
 def test_it_is_drawn_and_told(kind, carried, results):
-    result = {name: np.asarray(x) for name, x in results[kind, carried].items()}
+    result = results[kind, carried]
     with draw.style():
         picture = draw.svg(registry.get("residual").draw(result))
     assert ("carried" in picture) == carried
     assert "period (tokens)" in picture
-    assert f"{result['share_first']:.1%} of what layer 0 reads" in registry.get("residual").says(
-        result
-    )
+    assert f"{result['share_first']:.1%} of what layer 0 reads" in says("residual", result)
 
 
 def test_says_compares_with_every_random_table():
@@ -498,4 +474,4 @@ def test_says_compares_with_every_random_table():
     result["parts"] = np.array(["position"])
     result["shares_null"] = np.array([[[0.2], [0.3]]])
     for share, word in ((0.1, "less than any of 2"), (0.25, "like 2"), (0.4, "more than any of 2")):
-        assert f"{word} random tables" in registry.get("residual").says(result | {"share": share})
+        assert f"{word} random tables" in says("residual", result | {"share": share})

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import encoder_decoders
 import numpy as np
 import pytest
 from outcomes import run
@@ -14,6 +13,16 @@ from minitx.analysis.experiments import shapes
 SHAPES = registry.get("shapes")
 
 MODELS = "tiny-roberta", "tiny-bert", "tiny-gpt2", "classifier", "of tokens"
+
+
+def sizes_of(r):
+    """{letter: size} of the axes of all boxes: one letter, one size."""
+    sizes = {}
+    for letters, shape in zip(r["axes"].tolist(), r["shapes"].tolist()):
+        if letters != "characters":
+            for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
+                assert sizes.setdefault(letter, size) == size
+    return sizes
 
 
 def test_start_and_end_of_an_answer_are_no_distribution(models):
@@ -43,17 +52,7 @@ def test_every_shape_is_that_of_its_array(name, models):
     assert by_name["distribution"] == by_name["logits"]
     assert r["made"] == sum(x.size for x in trace.values())
     assert r["row_sum"] == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_letters_of_a_shape_are_its_axes(name, models):
-    """One letter, one size, whatever the box."""
-    r = run("shapes", models[name])
-    sizes = {}
-    for letters, shape in zip(r["axes"].tolist(), r["shapes"].tolist()):
-        for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
-            assert sizes.setdefault(letter, size) == size
-    cfg = models[name].config
+    sizes, cfg = sizes_of(r), model.config
     assert sizes["D"] == str(cfg.d_model) and sizes["H"] == str(cfg.n_heads)
     assert sizes["M"] == str(cfg.d_mlp) and sizes["d"] == str(cfg.d_head)
 
@@ -101,18 +100,6 @@ def test_a_checkpoint_without_output_ends_with_its_stream(models):
     assert "has no output" in SHAPES.says(r)
 
 
-def test_a_sentence_without_tokens_is_noticed(models):
-    with pytest.raises(ValueError, match="--sentence '' has no tokens"):
-        registry.get("shapes").run(models["tiny-gpt2"], sentence="")
-
-
-@pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
-def pair(request, tmp_path_factory):
-    """A random encoder-decoder of each family."""
-    folder = tmp_path_factory.mktemp(request.param) / request.param
-    return minitx.load(encoder_decoders.MAKERS[request.param](folder))
-
-
 def test_every_shape_of_an_encoder_decoder_is_that_of_its_array(pair):
     """The source's boxes are the points that begin with enc_; those of other layers fit too."""
     r = run("shapes", pair, sentence="The dog ran.", target="It was quite late.")
@@ -132,16 +119,8 @@ def test_every_shape_of_an_encoder_decoder_is_that_of_its_array(pair):
     assert by_place[shapes.TARGET, "distribution"] == f"{T} × {V}"
     shifted = dict(zip(r["names"].tolist(), r["meanings"].tolist()))["shifted right"]
     assert shifted.startswith(pair.tokenizer.pieces([pair.config.start_id])[0])
-
-
-def test_s_is_the_source_and_t_the_target(pair):
-    r = run("shapes", pair, sentence="The dog ran.", target="It was quite late.")
-    sizes = {}
-    for letters, shape in zip(r["axes"].tolist(), r["shapes"].tolist()):
-        if letters != "characters":
-            for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
-                assert sizes.setdefault(letter, size) == size
-    assert sizes["S"] == str(r["S"]) and sizes["T"] == str(r["T"]) and r["S"] != r["T"]
+    sizes = sizes_of(r)
+    assert sizes["S"] == str(S) and sizes["T"] == str(T)
     stacks = [shapes.STACKS.index(stack) for stack in r["stacks"].tolist()]
     columns = [shapes.COLUMNS.index(column) for column in r["columns"].tolist()]
     places = [*zip(stacks, columns)]

@@ -56,27 +56,10 @@ NEED_A_HEAD = {
 }  # which an encoder by itself has not
 
 
-@pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
-def model(request, tmp_path_factory):
-    """A random model of each family."""
-    return load(request.param, tmp_path_factory)
-
-
-def load(family, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(family) / family
-    return minitx.load(encoder_decoders.MAKERS[family](folder))
-
-
-@pytest.fixture(scope="module")
-def bart(tmp_path_factory):
-    return load("bart", tmp_path_factory)
-
-
 def options(experiment):
     """Options with which an experiment is done in a moment."""
-    names = {option.name for option in experiment.options}
     small = SMALL | {"documents": max(SMALL["documents"], experiment.least_documents)}
-    return {name: value for name, value in small.items() if name in names}
+    return {name: x for name, x in small.items() if name in experiment.option_names}
 
 
 def expected(experiment, family, side):
@@ -85,11 +68,12 @@ def expected(experiment, family, side):
     if side not in sides.of(experiment):
         return f"--side is {side}, but {name} "
     if name == "attribution" and side == "encoder":
-        return "attribution needs a head"
+        return "attribution needs a head that predicts words or classes"
     if name == "relearn":
         return "relearn needs a masked language model"
     if name in NEED_A_HEAD:
-        return "" if side == "both" else f"{name} needs a masked or causal language model"
+        head = "a masked or causal language model; this checkpoint's head is None"
+        return "" if side == "both" else f"{name} needs {head}"
     if family == "t5" and name in NEED_A_TABLE:
         return "needs the position table, and t5 has none"
     if family == "t5" and name in BY_MECHANISM and side == "decoder":
@@ -101,17 +85,17 @@ def expected(experiment, family, side):
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("name", analysis.EXPERIMENTS)
-def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
+def test_every_experiment_reads_a_side_or_says_why_not(pair, name, side):
     experiment = analysis.EXPERIMENTS[name]
-    refusal = expected(experiment, model.config.model_type, side)
+    refusal = expected(experiment, pair.config.model_type, side)
     if not refusal:
-        result = analysis.run(name, model, side=side, **options(experiment))
+        result = analysis.run(name, pair, side=side, **options(experiment))
         assert result.settings["side"] == side
         assert result.says.startswith(sides.SENTENCES[side])
-        assert result.title.endswith(f"({model.config.model_type}, {side})")
+        assert result.title.endswith(f"({pair.config.model_type}, {side})")
         return
     with pytest.raises(registry.NotApplicable) as error:
-        analysis.run(name, model, side=side, **options(experiment))
+        analysis.run(name, pair, side=side, **options(experiment))
     text = str(error.value)
     assert text.startswith(refusal) and "\n" not in text
     if side not in sides.of(experiment):
@@ -159,9 +143,7 @@ def test_each_side_has_its_own_table(bart):
 def test_an_encoder_is_read_as_a_model_of_its_own(bart):
     named = analysis.run("profiles", bart, side="encoder", documents=2)
     alone = analysis.run("profiles", bart.encoder, documents=2)
-    assert named.arrays.keys() == alone.arrays.keys()
-    for name, x in named.arrays.items():
-        assert np.array_equal(x, alone.arrays[name]), name
+    np.testing.assert_equal(named.arrays, alone.arrays)
     assert "changed" not in alone.settings
 
 
@@ -252,35 +234,29 @@ def test_models_without_a_stored_table_load_as_partial_checkpoints(family, tmp_p
     assert not model.missing and model.encoder is not None
 
 
-# attention
-
-
 @pytest.mark.parametrize("side", ["decoder", "cross"])
-def test_maps_are_those_of_the_forward_pass(model, side):
+def test_maps_are_those_of_the_forward_pass(pair, side):
     source, target = "A dog ran over there.", "The cat sat on"
     given = dict(side=side, source=source, target=target, head="L2H1,L0H0", show=64)
-    r = analysis.run("attention", model, **given).arrays
-    said = model.tokenizer.encode(target)
-    tokens = [model.config.start_id, *said[:-1]]
+    r = analysis.run("attention", pair, **given).arrays
+    said = pair.tokenizer.encode(target)
+    tokens = [pair.config.start_id, *said[:-1]]
     point = "pattern" if side == "decoder" else "cross_pattern"
-    trace = minitx.run(model, tokens, point, source=source)
+    trace = minitx.run(pair, tokens, point, source=source)
     wanted = np.array([trace[point, 2][0, 1], trace[point, 0][0, 0]])
     assert np.array_equal(r["pattern"], wanted)
-    pieces = model.tokenizer.pieces
+    pieces = pair.tokenizer.pieces
     if side == "decoder":
         assert r["pieces"].tolist() == pieces(tokens) and "source_pieces" not in r
         return
     steps = [f"{a}→{b}" for a, b in zip(pieces(tokens), pieces(said))]
     assert r["pieces"].tolist() == steps
-    assert r["source_pieces"].tolist() == pieces(model.tokenizer.encode(source))
+    assert r["source_pieces"].tolist() == pieces(pair.tokenizer.encode(source))
     assert r["strongest"] == pytest.approx(wanted.max(axis=-1).mean(axis=-1))
     assert r["strongest_null"] == 1 / wanted.shape[-1]
     assert sorted(r["source_pieces_shuffled"]) == sorted(r["source_pieces"])
     assert r["source_pieces_shuffled"].tolist() != r["source_pieces"].tolist()
     assert abs(r["pattern_shuffled"] - wanted).max() > 1e-3
-
-
-# profiles of a decoder
 
 
 def test_profiles_of_a_decoder_are_those_of_what_it_says(bart):

@@ -1,17 +1,19 @@
 """Scores by source: exact, told apart on constructed models, and measured on the trained bundle."""
 
+from dataclasses import replace
+
 import constructed
 import numpy as np
 import pytest
 import tiny
 from distance import max_error
+from outcomes import run, says, verdict
 
 import minitx
 from minitx import weights
 from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import _sources_scores, _sources_split, lags
-from minitx.analysis.experiments import sources as experiment
 from minitx.analysis.maths import sources as maths
 from minitx.analysis.measures import score_moves
 from minitx.analysis.running import passes, stream
@@ -21,10 +23,8 @@ SMALL = {"documents": 4, "tokens": 64}
 
 
 @pytest.fixture(scope="module")
-def results():
-    """What the experiment gives on each constructed model."""
-    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.sources(model, **SMALL) for name, model in built.items()}
+def results(of_constructed):
+    return of_constructed("sources", **SMALL)
 
 
 @pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "gpt2-inverse-layer"])
@@ -86,7 +86,7 @@ def test_positions_make_the_peaks_of_waves(results):
         assert share[place] > 0.95  # measured 0.98 and more
         assert result["toeplitz_of_heads"][place] > 0.95
     assert result["position_shares_null"].max() < 0.3
-    assert registry.get("sources").answer(result).verdict == "yes"
+    assert verdict("sources", result) == "yes"
     by_name = dict(zip(result["heads"].tolist(), zip(result["long_waves"], result["waves"])))
     assert set(by_name) == {"L0H0", "L0H1", "L1H2"}
     fast, slow = by_name["L0H1"], by_name["L1H2"]
@@ -102,12 +102,12 @@ def test_copied_words_make_the_peak_of_the_head_that_reads_them(results):
     assert result["position_share"][1] < 0.15  # measured 0.05: 2 documents in each half
     assert result["peak_by_group"][1, groups.index("word × layers")] > 0.85
     assert result["n_positions"] == 1 and result["n_positions_null"] == 0
-    assert registry.get("sources").answer(result).verdict == "partly"
+    assert verdict("sources", result) == "partly"
 
 
 def test_the_text_of_one_document_is_not_on_both_sides():
     """With one mean on both sides half of a copied word's peak would be position."""
-    result = experiment.sources(constructed.copies(), documents=2, tokens=64)
+    result = run("sources", constructed.copies(), documents=2, tokens=64)
     assert abs(result["position_share_of_heads"][1, 0]) < 0.2  # measured 0.09
 
 
@@ -117,38 +117,33 @@ def test_heads_that_read_words_have_no_position_in_their_scores(results):
     # L1H1 reads words; what stands at a place is their mean over 2 documents
     assert abs(result["position_share_of_heads"]).max() < 0.2
     assert result["n_positions"] == 0
-    assert registry.get("sources").answer(result).verdict == "undecided"
-    assert "No head gives more than 0.5" in registry.get("sources").says(_arrays(result))
-
-
-def _arrays(result):
-    return {name: np.asarray(x) for name, x in result.items()}
+    assert verdict("sources", result) == "undecided"
+    assert "No head gives more than 0.5" in says("sources", result)
 
 
 def test_the_bundle_reads_positions_in_layer_0_alone(bundled):
-    result = experiment.sources(bundled, documents=8)
+    result = run("sources", bundled, documents=8)
     position = dict(zip(result["heads"].tolist(), result["position_share"]))
     assert min(position["L0H1"], position["L0H3"]) > 0.95  # measured 0.996 and 1.000
     assert abs(position["L1H3"]) < 0.05  # measured 0.001
     assert result["n_positions_by_layer"].tolist() == [4, 0, 0, 0]
     assert result["error"] < 1e-5  # float32: measured 4e-8
-    assert "L1H3 gives 0.5" in registry.get("sources").says(_arrays(result))
+    assert "L1H3 gives 0.5" in says("sources", result)
 
 
 def test_lags_and_sources_agree_on_the_part_of_positions(bundled):
     """The same term, above the mean of other lags here, above their median there."""
-    ours = experiment.sources(bundled, documents=4)
+    ours = run("sources", bundled, documents=4)
     theirs = lags.lags(bundled, documents=4, bias=1)
     directed = theirs["directed"]
     mine = ours["position_share_of_heads"][directed]
     assert max_error(mine, theirs["position_share_of_heads"][directed]) < 0.1
 
 
-def test_positions_alone_of_a_partial_checkpoint(causal, tmp_path):
+def test_positions_alone_of_a_partial_checkpoint(causal):
     """Words and what layers wrote are not there, and nothing of them is in the scores."""
-    model = minitx.load(causal.tokenizer.folder)
-    whole = experiment.sources(model, documents=2)
-    partial = experiment.sources(_partial(model))
+    whole = run("sources", causal, documents=2)
+    partial = run("sources", replace(causal, missing=("wte.weight",)))
     assert partial["documents"] == 0
     names = partial["sources"].tolist()
     for name in ("word", "layers"):
@@ -156,20 +151,13 @@ def test_positions_alone_of_a_partial_checkpoint(causal, tmp_path):
         assert not partial["terms"][i].any() and not partial["terms"][:, i].any()
     assert partial["error"] < 1e-5
     assert whole["terms"].shape == partial["terms"].shape
-    assert "from positions alone" in registry.get("sources").says(_arrays(partial))
-
-
-def _partial(model):
-    """A model of which tensors are missing that this experiment does not read."""
-    from dataclasses import replace
-
-    return replace(model, missing=("wte.weight",))
+    assert "from positions alone" in says("sources", partial)
 
 
 def test_it_is_drawn_with_few_heads_and_many(results):
     for result in results.values():
         with draw.style():
-            picture = draw.svg(registry.get("sources").draw(_arrays(result)))
+            picture = draw.svg(registry.get("sources").draw(result))
         assert "position × position" in picture
 
 
@@ -181,7 +169,7 @@ def test_what_is_estimated_is_what_deberta_computes(name):
     measured 0.02 and 0.05 at most, of which the terms hold 0.9 to 1.2.
     """
     model, n = minitx.load(name), SMALL["documents"]
-    result = experiment.sources(model, **SMALL)
+    result = run("sources", model, **SMALL)
     given = result["c2p_share_of_heads"] + result["p2c_share_of_heads"]
     estimated = result["position_share_of_heads"]
     assert given.min() > 0.8 and abs(estimated - given).max() < 0.08

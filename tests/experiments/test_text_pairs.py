@@ -12,7 +12,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis.drawing import draw
 from minitx.analysis.live import runs
 from minitx.analysis.pages import explore
-from minitx.analysis.texts import joined
+from minitx.analysis.texts import joined, words
 
 PAIR = "The old man gave her a book.", "She thanked him."
 MASK = {"tiny-bert": "[MASK]", "tiny-roberta": "<mask>"}
@@ -113,8 +113,6 @@ def test_the_joint_space_is_of_the_pair_and_no_word_goes_over_the_border(model):
     result = analysis.run("joint-space", model, sentence=PAIR, words=True, head="L1H1").arrays
     second = first_of_second(model)
     trace, _ = passed(model, ("pattern", 1))
-    from minitx.analysis.texts import words
-
     text = joined.encoding(model, PAIR)
     number = words.numbers(text.ids, model.tokenizer.decode, second)
     assert number[second] == number[second - 1] + 1

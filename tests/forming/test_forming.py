@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from elements import Elements
 
 import minitx
 from minitx import weights
@@ -129,7 +130,7 @@ def test_the_film_has_all_numbers_and_reaches_nothing(results):
     html = film.page("a <b> name", results, words.of_history(results))
     assert "a &lt;b&gt; name" in html and "{{" not in html
     assert not re.search(r"(src|href)=[\"'](?!data:)", html) and "default-src 'none'" in html
-    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.S)[1])
+    data = Elements(html).data
     assert data["steps"] == results["steps"].tolist()
     assert np.allclose(data["looks"], results["looks"], rtol=1e-3)
 
@@ -141,9 +142,8 @@ def test_the_command_writes_its_files(tmp_path, capsys, history, monkeypatch):
     assert "The loss leaves its plateau after" in capsys.readouterr().out
     record = json.loads((tmp_path / "forming.json").read_text())
     assert record["results"]["steps"] == history.snapshots
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *("forming.json", "forming.html", "forming.svg")
-    }
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"forming.json", "forming.html", "forming.svg"}
 
 
 def test_what_is_no_history_is_refused_before_work(capsys, tmp_path):

@@ -1,6 +1,5 @@
 """CONTRIBUTING.md is enough: its example of an experiment runs, draws and passes all its tests."""
 
-import json
 import os
 import re
 import subprocess
@@ -9,6 +8,8 @@ from pathlib import Path
 
 import mutants
 import pytest
+
+from minitx.files import read_json
 
 LIST = "analysis/experiments/__init__.py"
 EXAMPLE = "analysis/experiments/first_token.py"
@@ -66,7 +67,7 @@ def test_the_example_runs_draws_and_is_listed(tree, tmp_path):
     out = tmp_path / "out"
     small = "--documents", "3", "--tokens", "24", "--out", str(out)
     in_tree(tree, "-m", "minitx", "run", "first-token", "tiny-roberta", *small)
-    record = json.loads((out / "first-token.json").read_text(encoding="utf-8"))
+    record = read_json(out / "first-token.json")
     assert list(record["headline"]) == ["mean", "most", "by_layer", "documents"]
     facts = {"documents"}
     assert {name for name, number in record["headline"].items() if "null" not in number} == facts

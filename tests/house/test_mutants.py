@@ -1,6 +1,4 @@
-"""The list of breaks itself: long enough, in step with the code, and tried by a procedure that can
-tell.
-"""
+"""The list of breaks itself: in step with the code, and tried by a procedure that can tell."""
 
 import ast
 

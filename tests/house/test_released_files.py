@@ -14,6 +14,7 @@ from minitx.analysis.__main__ import main
 from minitx.analysis.contract import registry
 from minitx.analysis.running import many
 from minitx.analysis.tuning import tune
+from minitx.files import read_json
 from minitx.training.loop import Loop
 
 RELEASED = Path(__file__).parents[1] / "released"
@@ -24,10 +25,11 @@ LOGITS = [-0.17212614148786323, 0.21267264871143882, 0.08979729653232647, -0.102
 TUNED = [-0.18664185581472534, 0.21912093440713085, 0.0982965347708987, -0.10853542782706348]
 
 
-def test_a_trained_checkpoint_gives_the_same_logits():
-    model = minitx.load(HISTORY, dtype="float64")
+@pytest.mark.parametrize("name, expected", [("history", LOGITS), ("tuned", TUNED)])
+def test_a_checkpoint_gives_the_same_logits(name, expected):
+    model = minitx.load(RELEASED / name, dtype="float64")
     logits = minitx.logits(model, minitx.forward(model, [1, 2, 3, 4, 5]))
-    assert logits[0, -1, :4] == pytest.approx(LOGITS, abs=1e-12)
+    assert logits[0, -1, :4] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_history_has_its_losses_and_its_snapshots():
@@ -47,7 +49,7 @@ def test_an_interrupted_training_goes_on(tmp_path, monkeypatch):
     text = RELEASED / "text.txt"
     history = minitx.train(HISTORY, text, out=out, resume=True, **HOW)
     assert len(steps) == 60 - 29 == 60 - state["steps"]
-    whole = json.loads((HISTORY / "train.json").read_text())
+    whole = read_json(HISTORY / "train.json")
     assert history.losses == pytest.approx(whole["losses"], rel=1e-9)
 
 
@@ -65,10 +67,7 @@ def test_results_have_arrays_that_are_still_given(tmp_path):
     assert {*before} <= {*now}
 
 
-def test_a_tuned_checkpoint_and_its_record_are_read():
-    tuned = minitx.load(RELEASED / "tuned", dtype="float64")
-    logits = minitx.logits(tuned, minitx.forward(tuned, [1, 2, 3, 4, 5]))
-    assert logits[0, -1, :4] == pytest.approx(TUNED, abs=1e-12)
+def test_the_record_of_a_tuned_checkpoint_is_read():
     assert len(tune.record_in(RELEASED / "tuned")["losses"]) == 4
 
 
@@ -90,7 +89,7 @@ def test_files_for_programs_have_the_keys_that_they_had(tmp_path, monkeypatch):
 
 def lost(before, now):
     """Keys that a JSON file had and another one lacks, and values of another type."""
-    return [*_lost(json.loads(before.read_text()), json.loads(now.read_text()), "")]
+    return [*_lost(read_json(before), read_json(now), "")]
 
 
 def _lost(before, now, place):

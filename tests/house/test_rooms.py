@@ -20,10 +20,7 @@ ALLOWED = {
 
 def test_imports_between_rooms_point_down():
     floors = rooms.FLOORS
-    up = [
-        pair for pair in sorted(rooms.arrows()) if floors[pair[1]] >= floors[pair[0]]
-    ]  # (importer, target)
-    assert up == []
+    assert [(a, b) for a, b in sorted(rooms.arrows()) if floors[b] >= floors[a]] == []
 
 
 def test_there_are_few_rooms_and_no_circle():

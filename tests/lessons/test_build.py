@@ -1,6 +1,5 @@
 """How a lesson is executed, made a page of, and opened by `minitx lesson`."""
 
-import json
 import os
 from importlib.util import find_spec
 
@@ -8,6 +7,7 @@ import pytest
 
 from minitx import lessons
 from minitx.analysis.__main__ import main
+from minitx.files import read_json
 from minitx.lessons import build, command, notebook
 from minitx.lessons.notebook import Cell
 
@@ -48,7 +48,7 @@ def test_without_them_a_lesson_is_written_as_a_notebook(monkeypatch, tmp_path, c
     monkeypatch.setattr(command.webbrowser, "open", pytest.fail)
     assert main(["lesson", "3", "--out", str(tmp_path / "new")]) == 0
     file = tmp_path / "new" / f"{lessons.get(3).name}.ipynb"
-    assert json.loads(file.read_text(encoding="utf-8")) == lessons.get(3).notebook
+    assert read_json(file) == lessons.get(3).notebook
     printed = capsys.readouterr()
     assert "needs furo" in printed.err and f"{file} written: lesson 3" in printed.out
 
@@ -62,7 +62,7 @@ def test_a_page_shows_what_was_executed(tmp_path, monkeypatch):
     path = build.page(lessons.get(3), tmp_path / "out")
     html = path.read_text(encoding="utf-8")
     assert "<math" in html and ">42" in html
-    executed = json.loads((tmp_path / "out/03-head.ipynb").read_text(encoding="utf-8"))
+    executed = read_json(tmp_path / "out/03-head.ipynb")
     assert executed["cells"][1]["outputs"]
     (tmp_path / "03-head.md").write_text("# 3. A head\n\n[x](nowhere.md)\n")
     with pytest.raises(ValueError, match="lesson 3: .*nowhere.md"):
@@ -74,14 +74,14 @@ def test_the_command_lists_the_lessons(capsys):
     printed = capsys.readouterr().out
     for lesson in lessons.every():
         assert f"{lesson.number:2}  {lesson.title}\n    {lesson.question}\n" in printed
-    assert main(["lesson", "--lang", "ja"]) == 0
+    assert main("lesson --lang ja".split()) == 0
     assert lessons.get(1, "ja").question in capsys.readouterr().out
 
 
 def test_the_command_writes_a_notebook(tmp_path, capsys):
     file = tmp_path / "new/one.ipynb"
     assert main(["lesson", "1", "--lang", "ja", "--notebook", str(file)]) == 0
-    assert json.loads(file.read_text(encoding="utf-8")) == lessons.get(1, "ja").notebook
+    assert read_json(file) == lessons.get(1, "ja").notebook
     assert "one.ipynb を書きました: 第1課" in capsys.readouterr().out
 
 
@@ -103,8 +103,8 @@ def test_the_command_opens_what_is_built_and_builds_what_is_not(tmp_path, monkey
     (tmp_path / "built").mkdir()
     page = tmp_path / "built" / f"{lesson.name}.html"
     page.touch()
-    assert main(["lesson", "12", "--no-browser"]) == 0
+    assert main("lesson 12 --no-browser".split()) == 0
     assert len(opened) == len(pages) == 1 and str(page) in capsys.readouterr().out
     os.utime(page, (0, 0))  # older than the lesson
-    assert main(["lesson", "12", "--no-browser"]) == 0
+    assert main("lesson 12 --no-browser".split()) == 0
     assert len(pages) == 2

@@ -1,17 +1,9 @@
 """Lesson 2: its checks tell right answers from likely wrong ones, and its prose is true."""
 
 import numpy as np
-import pytest
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_02 import check_reach, check_silent, check_weights
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    return executed(2)[0]
-
 
 SAID = {
     check_silent: [
@@ -43,35 +35,35 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_attention_changes_every_row_and_the_mlp_one(lesson):
-    rows, position = lesson["rows_that_change"], lesson["position"]
-    T = len(lesson["old"].labels[0])
+def test_attention_changes_every_row_and_the_mlp_one(names):
+    rows, position = names["rows_that_change"], names["position"]
+    T = len(names["old"].labels[0])
     assert rows("resid_pre", "attn_out").tolist() == [*range(T)]
     assert rows("resid_mid", "mlp_out").tolist() == [position]
-    assert all((lesson["changes"][name] > 1e-6).all() for name in ("attention", "MLP"))
+    assert all((names["changes"][name] > 1e-6).all() for name in ("attention", "MLP"))
 
 
-def test_the_text_of_the_lesson_is_the_one_of_the_checks(lesson):
-    assert len(lesson["old"].labels[0]) == 16
-    assert 4 <= lesson["position"] < 16 - 4  # a change can go four tokens to each side
+def test_the_text_of_the_lesson_is_the_one_of_the_checks(names):
+    assert len(names["old"].labels[0]) == 16
+    assert 4 <= names["position"] < 16 - 4  # a change can go four tokens to each side
 
 
-def test_mixing_loses_directions_as_chance_does(lesson):
-    mixed, by_chance, weighed = (lesson[name] for name in ("mixed", "by_chance", "weighed"))
-    before = lesson["directions"](lesson["V"]).mean()
+def test_mixing_loses_directions_as_chance_does(names):
+    mixed, by_chance, weighed = (names[name] for name in ("mixed", "by_chance", "weighed"))
+    before = names["directions"](names["V"]).mean()
     assert before - mixed.mean() > 5 * (mixed - by_chance).mean()  # 14.6, 11.1 and 10.6
-    assert lesson["above"] > 0.6  # 0.78 of the heads
+    assert names["above"] > 0.6  # 0.78 of the heads
     assert np.corrcoef(weighed.ravel(), mixed.ravel())[0, 1] < -0.8  # -0.94
 
 
-def test_heads_of_a_layer_look_at_few_pieces_or_at_many(lesson):
-    pieces = lesson["effective"](lesson["old"]["pattern", 0][0]).mean(axis=-1)
+def test_heads_of_a_layer_look_at_few_pieces_or_at_many(names):
+    pieces = names["effective"](names["old"]["pattern", 0][0]).mean(axis=-1)
     assert pieces.min() < 2  # 1.0
     assert pieces.max() > 10  # 14.2 of 16
 
 
-def test_rollout_seldom_points_to_the_answer_and_occlusion_often(lesson):
-    assert lesson["hits"] == {"rollout": 10, "occlusion": 77} and round(lesson["chance"]) == 8
-    mute, other = (lesson[name]["logits"][0, -1] for name in ("mute", "other"))
+def test_rollout_seldom_points_to_the_answer_and_occlusion_often(names):
+    assert names["hits"] == {"rollout": 10, "occlusion": 77} and round(names["chance"]) == 8
+    mute, other = (names[name]["logits"][0, -1] for name in ("mute", "other"))
     assert abs(mute - other).max() == 0
-    assert lesson["circuits"].rollout(lesson["mute"])[-1, 0, -1, 0] > 0.05
+    assert names["circuits"].rollout(names["mute"])[-1, 0, -1, 0] > 0.05

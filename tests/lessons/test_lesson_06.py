@@ -1,18 +1,9 @@
 """Lesson 6: its checks tell right answers from likely wrong ones, and its prose is true."""
 
 import numpy as np
-import pytest
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_06 import check_place, check_row, check_rows
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    names, printed = executed(6)
-    return names | {"printed": printed.splitlines()}
-
 
 SAID = {
     check_row: [
@@ -43,28 +34,27 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_query_has_not_seen_the_source(lesson):
-    assert lesson["change_of_query"] == 0
-    by_character = lesson["by_character"]
-    assert lesson["one"].source_labels[0][by_character.argmax()] == "9"
+def test_the_query_has_not_seen_the_source(names):
+    assert names["change_of_query"] == 0
+    by_character = names["by_character"]
+    assert names["one"].source_labels[0][by_character.argmax()] == "9"
     assert by_character.max() > 3 * np.sort(by_character)[-2]  # measured 0.73, 0.12
 
 
-def test_whatever_the_row_has_read_it_looks_at_the_9(lesson):
-    printed = lesson["printed"]
-    lies = [line for line in printed if line.startswith("it has read")]
+def test_whatever_the_row_has_read_it_looks_at_the_9(printed):
+    lies = [line for line in printed.splitlines() if line.startswith("it has read")]
     assert len(lies) == 11
     assert all("looks at '9'" in line and line.endswith("writes 9") for line in lies)
 
 
-def test_its_place_decides_what_is_written(lesson):
-    last_row, ids, pieces = lesson["last_row"], lesson["ids"], lesson["pieces"]
+def test_its_place_decides_what_is_written(names):
+    last_row, ids, pieces = names["last_row"], names["ids"], names["pieces"]
     following = [last_row(ids[:3], positions=[0, 1, place])[2] for place in range(2, 12)]
     assert "".join(pieces(following)) == "912-05-03</s>"
 
 
-def test_a_row_looks_at_what_is_written_not_at_its_own_like(lesson):
-    counts = lesson["counts"]
+def test_a_row_looks_at_what_is_written_not_at_its_own_like(names):
+    counts = names["counts"]
     share = {name: hits / n for name, (n, hits, _) in counts.items()}
     chance = {name: null / n for name, (n, _, null) in counts.items()}
     assert share["written, year only"] > 0.95  # measured 1.00
@@ -72,6 +62,6 @@ def test_a_row_looks_at_what_is_written_not_at_its_own_like(lesson):
     assert share["asking"] < 2 * chance["asking"]  # measured 0.06, 0.08
 
 
-def test_all_rows_at_once_are_the_same(lesson):
-    assert lesson["difference"] < 1e-5  # measured 6e-8
-    assert (lesson["rows_with"], lesson["rows_without"]) == (12, 78)
+def test_all_rows_at_once_are_the_same(names):
+    assert names["difference"] < 1e-5  # measured 6e-8
+    assert (names["rows_with"], names["rows_without"]) == (12, 78)

@@ -1,19 +1,12 @@
 """Lesson 7: its checks tell right answers from likely wrong ones, and its prose is true."""
 
 import numpy as np
-import pytest
 from answered import answers
-from executed import executed
 
 import minitx
 from minitx.lessons.checks.lesson_07 import check_look_left, check_matrix, check_period
 
 C, S = np.cos(0.5), np.sin(0.5)
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    return executed(7)[0]
 
 
 SAID = {
@@ -39,29 +32,29 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_a_sum_can_be_taken_apart(lesson):
+def test_a_sum_can_be_taken_apart(names):
     for table, right in ("W", "word"), ("P", "place"):
-        share = (lesson["nearest"](lesson["sums"], lesson[table]) == lesson[right]).mean()
+        share = (names["nearest"](names["sums"], names[table]) == names[right]).mean()
         assert share > 0.99  # measured 0.997 and 0.998
-    assert lesson["cosine"] < 0.1  # measured 0.04
+    assert names["cosine"] < 0.1  # measured 0.04
 
 
-def test_a_shift_is_a_turn(lesson):
-    sinusoids, turn = lesson["sinusoids"], lesson["turn"]
+def test_a_shift_is_a_turn(names):
+    sinusoids, turn = names["sinusoids"], names["turn"]
     table = sinusoids(200, 64)
     np.testing.assert_allclose(table[:-17] @ turn(17, 64), table[17:], atol=1e-12)
     products = table @ table.T  # equal along each diagonal: they depend on the distance alone
     np.testing.assert_allclose(products[0, :100], products[90, 90:190], atol=1e-11)
 
 
-def test_training_made_waves(lesson):
-    assert len(lesson["above"]) >= 10  # measured 19; each of 99 shuffles has none by definition
+def test_training_made_waves(names):
+    assert len(names["above"]) >= 10  # measured 19; each of 99 shuffles has none by definition
 
 
-def test_one_turn_leads_through_a_learned_table(lesson):
-    names_next, rng = lesson["names_next"], np.random.default_rng(1)
-    assert names_next(lesson["P"])[0] > 0.99  # measured 1.00
-    assert max(names_next(rng.permutation(lesson["P"]))[0] for _ in range(5)) < 0.05  # 0.02
+def test_one_turn_leads_through_a_learned_table(names):
+    names_next, rng = names["names_next"], np.random.default_rng(1)
+    assert names_next(names["P"])[0] > 0.99  # measured 1.00
+    assert max(names_next(rng.permutation(names["P"]))[0] for _ in range(5)) < 0.05  # 0.02
     tables = {name: rows(name) for name in ("tiny-bert", "deep-roberta", "tiny-gpt2")}
     right = {name: names_next(table) for name, table in tables.items()}
     assert min(right["tiny-bert"][0], right["deep-roberta"][0]) > 0.9  # measured 0.95 0.97
@@ -76,7 +69,7 @@ def rows(name):
     return np.asarray(model.weights.W_pos)[first:last]
 
 
-def test_heads_follow_the_rows(lesson):
-    before, by_row = lesson["looks_before"](lesson["order"])
+def test_heads_follow_the_rows(names):
+    before, by_row = names["looks_before"](names["order"])
     assert before < 0.05  # measured 0.00
     assert by_row > 0.9  # measured 0.97

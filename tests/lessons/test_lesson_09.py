@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks import Wrong, lesson_09
 from minitx.lessons.checks.lesson_09 import check_layer, check_mask, check_meaning
@@ -46,8 +45,7 @@ def test_a_mask_has_to_beat_its_own_values_dealt(monkeypatch):
         check_mask(lambda distance: 0.5**distance)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(9)
+def test_the_prose_says_what_the_cells_give(names, printed):
     losses, by_token = names["losses"], names["by_token"]
     off = losses["without positions"]
     for text in (names["ONE"], names["OTHER"]):
@@ -74,8 +72,7 @@ def likeness(names, model):
     return names["cosine"](*rows)
 
 
-def test_the_probe_reads_no_place_in_an_encoder_without_positions():
-    names, _ = executed(9)
+def test_the_probe_reads_no_place_in_an_encoder_without_positions(names):
     documents, places = names["read"], names["places"]
 
     def best(model, options):

@@ -2,7 +2,6 @@
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_10 import check_free, check_scale, check_translation
 
@@ -54,8 +53,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(10)
+def test_the_prose_says_what_the_cells_give(names, printed):
     values, nearer = names["values"], names["nearer"]
     assert values.max() > 0.9  # "in some heads near does mean attended"
     assert values.min() < 1.5 * names["chance"]  # 0.19 and 0.17: "hardly more than by chance"

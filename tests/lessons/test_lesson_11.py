@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_11 import OMEGA, check_rows, check_score, check_slopes
 
@@ -49,8 +48,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_only_the_penalty_goes_on():
-    names, _ = executed(11)
+def test_only_the_penalty_goes_on(names):
     change = names["change"]
     low, high = np.array([names["interval"](x) for x in change.values()]).swapaxes(0, 1)
     of = {name: i for i, name in enumerate(names["SIX"])}
@@ -63,23 +61,20 @@ def test_only_the_penalty_goes_on():
     assert order[:2] == ["causal-alibi", "causal-none"] and order[-1] == "masked-buckets"
 
 
-def test_the_model_without_places_begins_with_the_highest_loss():
-    names, _ = executed(11)
+def test_the_model_without_places_begins_with_the_highest_loss(names):
     at_64 = names["at_64"]
     causal = {name: loss for name, loss in at_64.items() if name.startswith("causal")}
     assert max(causal, key=causal.get) == "causal-none"
     assert at_64["causal-none"] - at_64["causal-rotary"] > 0.25  # 0.4
 
 
-def test_changes_against_chance():
-    names, _ = executed(11)
+def test_changes_against_chance(names):
     for name, change in names["change"].items():
         above = abs(change.mean(axis=0)) > names["by_chance"](change)
         assert above.tolist() == [name != "causal-rotary", True]
 
 
-def test_sharpest_heads():
-    names, _ = executed(11)
+def test_sharpest_heads(names):
     sharpest = names["sharpest"]
     order = sorted(sharpest, key=sharpest.get)
     assert order[:2] == ["causal-none", "causal-alibi"]  # 2.7, 4.4 times chance
@@ -87,8 +82,7 @@ def test_sharpest_heads():
     assert sharpest["causal-none"] > 2
 
 
-def test_places_by_hand_are_the_models():
-    names, printed = executed(11)
+def test_places_by_hand_are_the_models(names, printed):
     assert names["error"] < 1e-5  # 1e-7
     moved = names["moved"]
     assert min(moved["causal-learned"], moved["causal-sinusoidal"]) > 0.3  # 0.8
@@ -98,8 +92,7 @@ def test_places_by_hand_are_the_models():
     assert "slope 1/256 looks 30.2 tokens far in a text of 64, 106.5 in one of 256" in printed
 
 
-def test_the_drawn_score_depends_on_the_lag():
-    names, _ = executed(11)
+def test_the_drawn_score_depends_on_the_lag(names):
     turn = names["turn"]
     scores = [
         turn(names["query"], 0.4 * q) @ turn(names["key"], 0.4 * k) for q, k in names["PAIRS"]
@@ -108,8 +101,7 @@ def test_the_drawn_score_depends_on_the_lag():
     assert scores[3] < scores[0] - 1  # -0.503
 
 
-def test_why_two_of_them_do_not_go_on():
-    names, _ = executed(11)
+def test_why_two_of_them_do_not_go_on(names):
     rotary, none = (names["hidden_far"][x][:, 1].mean() for x in ("causal-rotary", "causal-none"))
     assert rotary < 0.02  # -0.03; 0.20 with far tokens
     assert none > 0.08  # 0.11; 0.13
@@ -122,15 +114,13 @@ def test_why_two_of_them_do_not_go_on():
     assert (middle.mean(axis=1) < numbers[:, -50:].mean(axis=1)).all()
 
 
-def test_order_is_noticed_by_all_but_one():
-    names, _ = executed(11)
+def test_order_is_noticed_by_all_but_one(names):
     noticed = names["noticed"]
     assert max(noticed["masked-none"]) < 1e-5  # 5e-7: rounding
     assert all(min(noticed[x]) > 0.1 for x in noticed if x != "masked-none")  # 0.3
 
 
-def test_heads_that_go_by_the_place_follow_their_keys():
-    names, _ = executed(11)
+def test_heads_that_go_by_the_place_follow_their_keys(names):
     dialled = names["dialled"]
     for name in ("masked-learned", "masked-rotary", "masked-buckets"):
         first = dialled[name][0]
@@ -140,16 +130,14 @@ def test_heads_that_go_by_the_place_follow_their_keys():
     assert dialled["causal-alibi"] == [-1, -1, -1, -1, -4]
 
 
-def test_all_but_the_penalty_are_best_at_the_size_they_learned():
-    names, _ = executed(11)
+def test_all_but_the_penalty_are_best_at_the_size_they_learned(names):
     best = {name: int(np.argmin(losses)) for name, losses in names["sized"].items()}
     assert best == dict.fromkeys(best, 2) | {"causal-alibi": 3}
     given = names["injected"]
     assert given["not"] < given["again"] < given["shuffled"] < given["not"] + 0.02
 
 
-def test_terms_with_a_position_make_the_peak_and_content_makes_none():
-    names, _ = executed(11)
+def test_terms_with_a_position_make_the_peak_and_content_makes_none(names):
     for head, beside in ((0, 1), (2, -1)):
         of = {term: names["curves"][head, term] for term in names["TERMS"]}
         for term in ("c2p", "p2c"):  # 12 and 5

@@ -2,7 +2,6 @@
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_12 import check_controls, check_invariant, check_rare
 
@@ -37,8 +36,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(12)
+def test_the_prose_says_what_the_cells_give(names, printed):
     assert "The model is B" in printed
     easy, hard = (chance(names, "one_wave", "tiny-gpt2", x) for x in ("shuffled", "steps_dealt"))
     own = names["one_wave"](names["learned"])
@@ -51,9 +49,9 @@ def test_the_prose_says_what_the_cells_give():
     assert names["filled"](names["q"]) > np.median(random)  # 30.7: no better than random axes
 
 
-def chance(names, measure, model, null, n=40):
+def chance(names, measure, model, null):
     rows = names["table"](model)
-    return np.array([names[measure](names[null](rows)) for _ in range(n)])
+    return np.array([names[measure](names[null](rows)) for _ in range(40)])
 
 
 def beyond(names, model):
@@ -62,8 +60,7 @@ def beyond(names, model):
     return names["rise"](names["table"](model)) > np.max(nulls)
 
 
-def test_a_head_found_as_the_best_of_many_is_not_found_again():
-    names, _ = executed(12)
+def test_a_head_found_as_the_best_of_many_is_not_found_again(names):
     value, null = abs(names["r"][names["best"]]), names["chance"]
     alone, of_many = ((values >= value).mean() for values in null.values())
     assert alone < 0.05 < of_many  # 0.02 and 0.28
@@ -71,8 +68,7 @@ def test_a_head_found_as_the_best_of_many_is_not_found_again():
     assert max(again) < value
 
 
-def test_two_peaks_agree_for_dice_too_and_places_tell_the_heads_apart():
-    names, printed = executed(12)
+def test_two_peaks_agree_for_dice_too_and_places_tell_the_heads_apart(names, printed):
     own, random = (float(x.split("%")[0]) for x in printed.split("peaks agree in ")[1:])
     other = [float(x.split("%")[0]) for x in printed.split("with other heads' in ")[1:]]
     assert own > 2 * other[0] and random > 2 * other[1]  # 94, 28; 62, 10
@@ -83,6 +79,5 @@ def test_two_peaks_agree_for_dice_too_and_places_tell_the_heads_apart():
     assert names["stay"] == ["L0H0", "L0H1", "L0H2", "L0H3"]  # and at the same lag
 
 
-def test_a_random_turn_undoes_what_singular_vectors_gather():
-    names, _ = executed(12)
+def test_a_random_turn_undoes_what_singular_vectors_gather(names):
     assert names["filled"](names["singular"]) < 0.7 * min(names["again"])  # measured 12.9, 26.6

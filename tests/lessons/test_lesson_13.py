@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_13 import check_matrix, check_norm, check_rows
 
@@ -52,8 +51,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(13)
+def test_the_prose_says_what_the_cells_give(names, printed):
     assert names["labels"] == ["The", "old", "man", "came", "back", "to", "the"]
     last, early = (np.linalg.norm(push, axis=1) for push in names["pushes"].values())
     assert (last > 0.5).all()  # least 1.03: all seven, and none by a hair
@@ -63,8 +61,7 @@ def test_the_prose_says_what_the_cells_give():
     assert len(errors) == 4 and max(errors) < 1e-8  # 2e-10
 
 
-def test_one_layer_by_hand_is_what_nudging_says_and_faults_are_noticed():
-    names, printed = executed(13)
+def test_one_layer_by_hand_is_what_nudging_says_and_faults_are_noticed(names, printed):
     right, factor, scaled, no_room, chance = names["errors"].values()
     assert right < 1e-7  # 4e-10
     assert min(factor, scaled, no_room, chance) > 1e5 * right and min(factor, scaled) > 0.03
@@ -73,16 +70,14 @@ def test_one_layer_by_hand_is_what_nudging_says_and_faults_are_noticed():
     assert "with the wrong factor and without: cosine 0.9" in printed
 
 
-def test_only_the_gradient_leads_down():
-    names, _ = executed(13)
+def test_only_the_gradient_leads_down(names):
     here, by_chance = names["loss"]({}), np.array(names["by_chance"])
     assert names["downhill"] < here - 1.5  # 1.2; 3.3
     assert by_chance.min() > here - 0.7  # 2.9
     assert 0.3 < (by_chance < here).mean() < 0.7  # about as often better as worse
 
 
-def test_places_are_learned_again_by_the_push_and_not_by_steps():
-    names, _ = executed(13)
+def test_places_are_learned_again_by_the_push_and_not_by_steps(names):
     looks, test = names["looks"], names["test"]
     tables = [names[name] for name in ("old", "table", "fresh", "thrown")]
     old, again, fresh, thrown = (np.array(looks(table)) for table in tables)

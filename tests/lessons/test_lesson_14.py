@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 from answered import answers
-from executed import executed
 
+from minitx import circuits
 from minitx.lessons.checks import Wrong
 from minitx.lessons.checks.lesson_14 import check_head, check_query, check_score
 
@@ -63,16 +63,13 @@ test_answers = answers(SAID)
 
 def test_the_best_head_by_chance_has_to_be_beaten(monkeypatch):
     """A head that beats its own null, but not the best one."""
-    from minitx import circuits
-
     score = circuits.Scores.beside([[0.5, 0.1]], null=[[0.1, 0.45]])
     monkeypatch.setattr(circuits, "detect_heads", lambda *_, **__: {"first": score})
     with pytest.raises(Wrong, match="of all heads the best by chance gives 0.45: too near"):
         check_head(("tiny-gpt2", "first", 0, 0))
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(14)
+def test_the_prose_says_what_the_cells_give(names, printed):
     again, other = (float(x) for x in re.findall(r"mean loss (\S+)", printed))
     assert again < 0.01 and other > np.log(122) + 1  # 0.0003; 7.3: worse than a blind guess
     assert "the first time was 6 to 24 tokens ago\nright: 100%" in printed
@@ -86,8 +83,7 @@ def test_the_prose_says_what_the_cells_give():
     assert list(looks[6:]) == [1, 2, 3]  # the second cat at dog, dog at moon, moon at seven
 
 
-def test_the_way_leads_through_the_keys():
-    names, printed = executed(14)
+def test_the_way_leads_through_the_keys(names, printed):
     effects, null = names["restored"](names["asked"])
     keys = effects[1]
     assert keys.argmax() == 8 and keys[8] > 0.8  # L0H7; 0.88
@@ -96,16 +92,14 @@ def test_the_way_leads_through_the_keys():
     assert "('L0H0', 'queries')" in printed
 
 
-def test_layer_1_copies_and_chance_does_not():
-    names, _ = executed(14)
+def test_layer_1_copies_and_chance_does_not(names):
     own = names["own_logit"]
     assert own(names["whole"]) == 1 and own(names["by_chance"]) < 0.05
     each = [own(names["copies"](1, [head])) for head in range(8)]
     assert min(each) > 0.9 and own(names["copies"](0, [7])) < 0.05
 
 
-def test_what_is_left_without_heads():
-    _, printed = executed(14)
+def test_what_is_left_without_heads(printed):
     lines = re.findall(r"silent: (.+?) +right +(\d+)%", printed)
     right = {name: int(share) for name, share in lines}
     assert right["none"] == right["L0H2 and L0H4, others"] == right["L0H3, previous token"] == 100

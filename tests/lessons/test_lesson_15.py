@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from answered import answers
-from executed import executed
 
 from minitx import circuits
 from minitx.circuits.effects import Patched
@@ -38,17 +37,16 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def said_twice(n=24):
+def said_twice(names):
     """Pairs of the lesson's form, with words as a tokenizer reads them."""
-    names, _ = executed(15)
     pieces = names["model"].tokenizer.pieces
-    clean, corrupt, answers = names["pairs"](n, seed=5)
+    clean, corrupt, answers = names["pairs"](24, seed=5)
     texts = [[" ".join(pieces(x)) for x in side] for side in (clean, corrupt)]
     return [(*pair, *pieces(np.array(two))) for *pair, two in zip(*texts, answers)]
 
 
-def test_a_head_that_is_defended_on_other_pairs():
-    said = check_evidence(("tiny-induction", said_twice(), 0, 7))
+def test_a_head_that_is_defended_on_other_pairs(names):
+    said = check_evidence(("tiny-induction", said_twice(names), 0, 7))
     assert said.startswith("right: L0H7 restores")
 
 
@@ -65,9 +63,9 @@ def test_a_head_that_is_defended_on_other_pairs():
         (lambda x: (x[0], [(a, b + " cat", c, d) for a, b, c, d in x[1]], 0, 7), "does not align"),
     ],
 )
-def test_other_evidence(change, hint):
+def test_other_evidence(change, hint, names):
     with pytest.raises(Wrong, match=hint):
-        check_evidence(change(("tiny-induction", said_twice(), 0, 7)))
+        check_evidence(change(("tiny-induction", said_twice(names), 0, 7)))
 
 
 def effects(first, second, null=0.0):
@@ -98,14 +96,13 @@ def test_a_head_has_to_beat_chance_on_other_pairs(choosing, tested, hint, monkey
         check_evidence(answer)
 
 
-def test_a_model_has_to_know_the_answer():
-    pairs = [(corrupt, clean, *answers) for clean, corrupt, *answers in said_twice()]
+def test_a_model_has_to_know_the_answer(names):
+    pairs = [(corrupt, clean, *answers) for clean, corrupt, *answers in said_twice(names)]
     with pytest.raises(Wrong, match="does not know the answer"):
         check_evidence(("tiny-induction", pairs, 0, 7))
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(15)
+def test_the_prose_says_what_the_cells_give(names, printed):
     others = [share for name, share in names["alone"].items() if name != "L0H0"]
     assert names["alone"]["L0H0"] < 0.3 and min(others) > 0.9  # 0.25; 0.94
     assert names["left"][4] > 0.95 and names["left"][8] < 0.05  # 0.99; 0
@@ -115,8 +112,7 @@ def test_the_prose_says_what_the_cells_give():
     assert max(abs(table.gap) for table in names["tables"]) < 1e-4
 
 
-def test_patching_misses_the_backup_head():
-    names, printed = executed(15)
+def test_patching_misses_the_backup_head(names, printed):
     effects, together = names["effects"], names["together"]
     assert effects[0, 7] > 0.98 and abs(effects.null).max() < 0.05
     assert 0.05 < effects[1].min() and effects[1].max() < 0.2 and float(together) > 0.98
@@ -126,8 +122,7 @@ def test_patching_misses_the_backup_head():
     assert float(alone[1]) > 0.9 and float(alone[2]) > 0.8
 
 
-def test_two_copies_of_a_head_each_look_as_if_they_carried_less():
-    names, printed = executed(15)
+def test_two_copies_of_a_head_each_look_as_if_they_carried_less(names, printed):
     of_twins = names["of_twins"]
     assert abs(of_twins[0, 2] - of_twins[0, 7]) < 1e-6
     assert of_twins[0, 7] < 0.5 and 0.2 < of_twins.lost[0, 7] < 0.25
@@ -137,8 +132,7 @@ def test_two_copies_of_a_head_each_look_as_if_they_carried_less():
     assert [*map(int, percents[:2])] == [100, 100] and 90 <= int(percents[2]) < 99
 
 
-def test_the_short_cut_and_the_circuit():
-    names, printed = executed(15)
+def test_the_short_cut_and_the_circuit(names, printed):
     slopes = re.findall(r"(\d+) slopes: L0H7 (\S+); rank correlation with patching (\S+)", printed)
     estimates, correlations = ([float(row[i]) for row in slopes] for i in (1, 2))
     assert 0.25 < estimates[0] < 0.4 and 0.45 < estimates[1] < 0.55

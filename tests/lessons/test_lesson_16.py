@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from answered import answers
-from executed import executed
 
 import minitx
 from minitx.lessons.checks import NOT_YET, Wrong, lesson_16
@@ -72,8 +71,7 @@ def test_a_model_is_asked_for_dates_that_it_never_read(monkeypatch):
     assert check_model(model, {dates[3]}).startswith("right: 100.0% of its lines are dates, 1 of")
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(16)
+def test_the_prose_says_what_the_cells_give(names, printed):
     values, steps = names["shares"], names["history"].snapshots
     form, month, date = (names["learned_at"](steps, column) for column in values.T[:3])
     assert form <= month <= date < steps[-1]  # 102, 102, 135

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_17 import check_order, check_rows, check_weights
 
@@ -62,8 +61,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(17)
+def test_the_prose_says_what_the_cells_give(names, printed):
     assert "tokens of a picture: 65, numbers of a token: 50" in printed
     assert "W_E: 50 rows of 64 numbers" in printed
     right, guesses = names["shares"], names["guesses"]
@@ -76,14 +74,13 @@ def test_the_prose_says_what_the_cells_give():
     assert min(guesses) < own < max(guesses)
 
 
-def test_mirrored_positions_exchange_left_and_right():
-    said = re.findall(r"circle (\w+): (\w+) (\d+)%\n", executed(17)[1])
+def test_mirrored_positions_exchange_left_and_right(printed):
+    said = re.findall(r"circle (\w+): (\w+) (\d+)%\n", printed)
     wanted = ("left", "right"), ("right", "left"), ("above", "above"), ("below", "below")
     assert said == [(*pair, "100") for pair in wanted]
 
 
-def test_shapes_are_looked_at_with_and_without_positions():
-    names, _ = executed(17)
+def test_shapes_are_looked_at_with_and_without_positions(names):
     both, circle, others = (names[name] for name in ("both", "circle", "others"))
     for pattern in names["pattern"], names["blind"]:
         heads = names["from_class"](pattern, both)[0]

@@ -2,7 +2,6 @@
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_18 import check_nucleus, check_ratio, check_two
 
@@ -68,8 +67,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, _ = executed(18)
+def test_the_prose_says_what_the_cells_give(names, printed):
     rows = dict(zip(names["temperatures"], names["rows"], strict=True))
     assert len({right for _, right, *_ in rows.values()}) == 1
     assert [round(rows[0.25][i], 2) for i in (0, 1)] == [0.78, 0.28]
@@ -79,14 +77,12 @@ def test_the_prose_says_what_the_cells_give():
     assert all(drawn < right for _, right, drawn, *_ in rows.values())
     wide = names["kept"]["top-p 0.9"]
     assert (wide.min(), wide.max()) == (1, 206)
-    assert (
-        round(names["lost"]["top-p 0.9"], 2) == 0.12 and round(names["lost"]["top-k 50"], 2) == 0.16
-    )
-    assert executed(18)[1].count("the opposite of") > 2  # in circles
+    lost = [round(names["lost"][name], 2) for name in ("top-p 0.9", "top-k 50")]
+    assert lost == [0.12, 0.16]
+    assert printed.count("the opposite of") > 2  # in circles
 
 
-def test_shuffled_logits_are_as_sure_and_know_nothing():
-    names, _ = executed(18)
+def test_shuffled_logits_are_as_sure_and_know_nothing(names):
     rows = dict(zip(names["temperatures"], names["rows"], strict=True))
     for T, (sure, right, drawn, loss, size) in names["by_chance"].items():
         assert np.allclose([sure, size], rows[T][[0, 4]])

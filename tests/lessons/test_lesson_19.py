@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_19 import check_fold, check_norm, check_unseen
 
@@ -65,8 +64,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(19)
+def test_the_prose_says_what_the_cells_give(names, printed):
     grown, changes = names["grown"], names["changes"]
     assert 19 < grown["tiny-gpt2"][-1] / grown["tiny-gpt2"][0] < 22
     assert 0.8 < grown["tiny-bert"][-1] / grown["tiny-bert"][0] < 1.1
@@ -79,8 +77,7 @@ def test_the_prose_says_what_the_cells_give():
     assert re.search(r"differ by at most \de-06", printed)
 
 
-def test_the_first_mlp_writes_more_with_random_weights():
-    names, _ = executed(19)
+def test_the_first_mlp_writes_more_with_random_weights(names):
     ratio = names["trained"] / names["chance"].mean(axis=0)
     trained, chance = names["trained"], names["chance"]
     assert round(trained[1]) == 5 and chance[:, 1].min() > trained[1]

@@ -1,7 +1,6 @@
 """Lesson 20: its checks tell right answers from wrong ones; its prose says what its cells give."""
 
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_20 import check_bytes, check_merge, check_word
 
@@ -57,8 +56,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(20)
+def test_the_prose_says_what_the_cells_give(names, printed):
     assert "d | og |  do | g" in printed
     assert {b" the", b" I"} <= set(names["names"][256:276])
     by_count, by_chance = names["by_count"], names["by_chance"]
@@ -70,8 +68,7 @@ def test_the_prose_says_what_the_cells_give():
     assert names["spelled"]["letters"] > 5.55 > 5 * names["spelled"]["usual"]
 
 
-def test_a_kana_begins_with_what_all_kana_begin_with():
-    names, printed = executed(20)
+def test_a_kana_begins_with_what_all_kana_begin_with(names, printed):
     assert ": 24 tokens\nI am a cat.: 6 tokens" in printed
     assert names["english"] == 3 * len(names["cat"]) == names["n_bytes"]
     assert names["own_names"][256] == "い".encode()[:2]

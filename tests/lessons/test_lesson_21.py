@@ -2,7 +2,6 @@
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_21 import check_agreement, check_memory, check_unit
 
@@ -48,15 +47,13 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_strongest_texts_of_random_keys_are_alike_too():
-    names, _ = executed(21)
+def test_the_strongest_texts_of_random_keys_are_alike_too(names):
     trained, chance = np.array(names["trained"]), np.array(names["random_keys"])
     assert 0.33 < chance.min() and chance.max() < 0.5
     assert (trained > chance.max(axis=1)).tolist() == [True, False, True, True]
 
 
-def test_values_say_what_fits_their_keys():
-    names, _ = executed(21)
+def test_values_say_what_fits_their_keys(names):
     own, null, agree, chance = zip(*names["table"], strict=True)
     ranks = [x.mean() for x in own]
     assert max(ranks) == ranks[-1] and min(ranks) > 0.7  # 0.72 0.76 0.74 0.85
@@ -64,8 +61,7 @@ def test_values_say_what_fits_their_keys():
     assert min(agree) > 0.1 > 5 * max(chance)
 
 
-def test_no_single_unit_is_missed():
-    names, _ = executed(21)
+def test_no_single_unit_is_missed(names):
     whole, losses = names["whole"], names["losses"]
     for layer in range(4):
         assert abs(losses[layer, "one unit ablated"] - whole) < 0.01

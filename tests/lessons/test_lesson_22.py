@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_22 import check_bias, check_cost, check_pentagon
 
@@ -54,8 +53,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(22)
+def test_the_prose_says_what_the_cells_give(names, printed):
     lengths = {name: names["length"](W) for name, (W, b) in names["machines"].items()}
     dense = lengths["always there"]
     assert dense[:2].min() > 0.9 and dense[2:].max() < 0.2
@@ -68,8 +66,7 @@ def test_the_prose_says_what_the_cells_give():
     assert np.isclose(float(mine), float(numeric), rtol=1e-5)
 
 
-def test_rare_features_and_a_relu_are_both_needed():
-    names, _ = executed(22)
+def test_rare_features_and_a_relu_are_both_needed(names):
     kept, ratio, tried = names["kept"], names["ratio"], names["shares"]
     assert [kept[True, p] for p in tried] == [2, 2, 4, 4, 5, 5, 5]
     assert {kept[False, p] for p in tried} == {2}
@@ -78,15 +75,14 @@ def test_rare_features_and_a_relu_are_both_needed():
     assert costs == sorted(costs, reverse=True) and 0.97 < costs[0] < 1.06 and costs[-1] < 0.2
 
 
-def test_four_features_lie_in_two_pairs():
-    names, _ = executed(22)
+def test_four_features_lie_in_two_pairs(names):
     W, _ = names["best"][True, 0.3]
     kept = W[:, names["length"](W) > 0.5]
     cosines = np.sort((kept / names["length"](kept)).T @ kept / names["length"](kept), axis=0)
     assert kept.shape == (2, 4) and (cosines[0] < -0.99).all() and abs(cosines[1:3]).max() < 0.1
 
 
-def test_several_at_once_are_read_no_better_than_by_chance():
-    missed, ghosts = np.transpose(executed(22)[0]["price"])
+def test_several_at_once_are_read_no_better_than_by_chance(names):
+    missed, ghosts = np.transpose(names["price"])
     assert missed[0] < 0.1 and missed[1:].min() > 0.24 and (np.diff(missed) > 0).all()
     assert ghosts[0] < 0.02

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 from answered import answers
-from executed import executed
 
 from minitx.lessons.checks.lesson_23 import check_recovered, check_top_k
 
@@ -36,8 +35,7 @@ SAID = {
 test_answers = answers(SAID)
 
 
-def test_the_prose_says_what_the_cells_give():
-    names, printed = executed(23)
+def test_the_prose_says_what_the_cells_give(names, printed):
     recovered = "of what the mean loses, recovered: 97%; by random vectors 59%"
     assert recovered in printed
     own, null = map(float, re.search(r"explained (\S+), random vectors (\S+)", printed).groups())
@@ -52,8 +50,7 @@ def test_the_prose_says_what_the_cells_give():
     assert all(a > b for a, b in zip(exact, by_chance))
 
 
-def test_the_best_feature_of_womens_names_is_on_at_mens():
-    names, _ = executed(23)
+def test_the_best_feature_of_womens_names_is_on_at_mens(names):
     on, words, first = names["active"]["autoencoder"], names["words"], names["first"]
     best = names["f1"](on[first], words["woman"][first]).argmax()
     women, men = (on[words[name], best].mean() for name in ("woman", "man"))

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from served import HERE, PORT
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
@@ -14,7 +15,6 @@ from starlette.testclient import TestClient
 from minitx.analysis import commands
 from minitx.analysis.live import atlases, guard
 
-PORT = 8642
 WRITES = """
 import sys, time
 from pathlib import Path
@@ -39,7 +39,7 @@ def serving():
         own = atlases.Atlases(["one", "t&wo"], "a text", command)
         opened.append(own)
         app = guard.Guard(Starlette(routes=[Route("/atlas", own.page)]), PORT)
-        return TestClient(app, base_url=f"http://127.0.0.1:{PORT}"), started
+        return TestClient(app, base_url=HERE), started
 
     yield serving
     for own in opened:
@@ -66,10 +66,8 @@ def test_an_atlas_is_computed_once_and_kept(serving, tmp_path):
     page = until(lambda: client.get("/atlas"), lambda answer: "refresh" not in answer.text)
     assert (page.status_code, page.text) == (200, "the atlas of one")
     assert client.get("/atlas").text == "the atlas of one"
-    other = until(
-        lambda: client.get("/atlas", params={"model": "t&wo"}),
-        lambda answer: "refresh" not in answer.text,
-    )
+    asked = {"model": "t&wo"}
+    other = until(lambda: client.get("/atlas", params=asked), lambda x: "refresh" not in x.text)
     assert other.text == "the atlas of t&wo"
     assert started == ["one", "t&wo"]
     assert "default-src 'none'" in page.headers["content-security-policy"]

@@ -40,6 +40,11 @@ OF_PAIRS = [
 ]
 
 
+@pytest.fixture
+def tokens(bundled):
+    return bundled.tokenizer.encode(TEXT)
+
+
 @pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
 def pair(request, tmp_path_factory):
     """A random encoder-decoder of each family."""
@@ -67,22 +72,19 @@ def test_the_example_runs():
     assert tried == 6 and not failed
 
 
-def test_no_change_is_no_edit(bundled):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_no_change_is_no_edit(bundled, tokens):
     assert not Changes() and Changes().edits(bundled, tokens) == {}
     assert Changes().says() == "" and Changes().as_json() == {}
 
 
-def test_positions_shifted_are_those_of_a_text_that_stands_later(bundled):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_positions_shifted_are_those_of_a_text_that_stands_later(bundled, tokens):
     edits = Changes("shifted", shift=9).edits(bundled, tokens)
     by_hand = minitx.run(bundled, tokens, positions=9 + np.arange(len(tokens)))
     assert differences(minitx.run(bundled, tokens, edits=edits), by_hand) == []
     assert differences(minitx.run(bundled, tokens), by_hand)
 
 
-def test_shuffled_positions_are_those_of_the_texts_own_tokens(bundled):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_shuffled_positions_are_those_of_the_texts_own_tokens(bundled, tokens):
     plain = minitx.run(bundled, tokens, "pos_embed")["pos_embed"][0]
     edits = Changes("shuffled").edits(bundled, tokens)
     rows = minitx.run(bundled, tokens, "pos_embed", edits)["pos_embed"][0]
@@ -91,9 +93,8 @@ def test_shuffled_positions_are_those_of_the_texts_own_tokens(bundled):
     assert np.array_equal(np.sort(rows, axis=0), np.sort(plain, axis=0))
 
 
-def test_the_dial_moves_keys_as_the_experiment_does(bundled):
+def test_the_dial_moves_keys_as_the_experiment_does(bundled, tokens):
     """Layer 0 reads positions exactly: keys through its own norm, queries as they were."""
-    tokens = bundled.tokenizer.encode(TEXT)
     own = slice(1, len(tokens) - 1)
     passed = position_parts.of_document(bundled, tokens)
     (reading,) = position_parts.readings(bundled, passed, None, own, [0])
@@ -109,8 +110,7 @@ def test_the_dial_moves_keys_as_the_experiment_does(bundled):
 
 
 @pytest.mark.parametrize("meaning", masks.MEANINGS)
-def test_a_mask_does_what_it_does_in_the_experiment(bundled, meaning):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_a_mask_does_what_it_does_in_the_experiment(bundled, tokens, meaning):
     mask = Mask("linear", meaning, (0.25,))
     trace = minitx.run(bundled, tokens, "logits", Changes(mask=mask).edits(bundled, tokens))
     hook = mask_tap.tap(bundled, masks.family("linear", 0.25), meaning)
@@ -129,8 +129,7 @@ def test_a_mask_hides_no_past_and_shows_no_future_of_a_causal_model(causal):
     assert ((pattern > 0) == sees).all()
 
 
-def test_heads_and_layers_that_are_off_write_nothing(bundled):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_heads_and_layers_that_are_off_write_nothing(bundled, tokens):
     edits = Changes(heads_off=[(2, 1), (2, 3)], layers_off=[1]).edits(bundled, tokens)
     trace = minitx.run(bundled, tokens, edits=edits)
     is_on = trace["z", 2][0].any(axis=(1, 2))
@@ -139,8 +138,7 @@ def test_heads_and_layers_that_are_off_write_nothing(bundled):
     assert trace["attn_out", 0].any() and trace["mlp_out", 2].any()
 
 
-def test_an_mlp_that_is_off_writes_nothing_and_its_attention_does(bundled):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_an_mlp_that_is_off_writes_nothing_and_its_attention_does(bundled, tokens):
     trace = minitx.run(bundled, tokens, edits=Changes(mlps_off=[1]).edits(bundled, tokens))
     assert not trace["mlp_out", 1].any()
     assert trace["attn_out", 1].any() and trace["mlp_out", 0].any()
@@ -175,8 +173,7 @@ def test_t5_moves_distances(tmp_path):
 
 
 @pytest.mark.parametrize("changes", SINGLE, ids=lambda changes: changes.says() or "as is")
-def test_the_python_of_a_single_stack_computes_the_same(bundled, changes):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_the_python_of_a_single_stack_computes_the_same(bundled, tokens, changes):
     trace = minitx.run(bundled, tokens, edits=changes.edits(bundled, tokens))
     assert differences(executed(changes, bundled), trace) == []
 
@@ -228,12 +225,11 @@ def test_one_change_takes_about_ten_lines(bundled):
 # the null, the curve, JSON
 
 
-def test_the_null_shuffles_positions_and_deals_distances(bundled):
+def test_the_null_shuffles_positions_and_deals_distances(bundled, tokens):
     changes = Changes("shifted", shift=4, mask=Mask("window", values=(2,)), heads_off=[(0, 1)])
     null = changes.null()
     assert (null.positions, null.shift, null.heads_off) == ("shuffled", 0, changes.heads_off)
     assert null.mask.null_seed == null.seed == changes.seed + 1
-    tokens = bundled.tokenizer.encode(TEXT)
     pattern = minitx.run(bundled, tokens, "pattern", null.edits(bundled, tokens))["pattern", 0]
     n_seen = (pattern[0, 0] > 0).sum(axis=1)
     far = abs(np.subtract.outer(np.arange(len(tokens)), np.arange(len(tokens)))) > 1
@@ -313,8 +309,7 @@ def test_a_change_that_is_none_is_refused(values, match):
         ({"stack": "encoder"}, "stack is 'encoder'; this roberta has ''"),
     ],
 )
-def test_a_change_that_a_model_cannot_take_is_refused(bundled, values, match):
-    tokens = bundled.tokenizer.encode(TEXT)
+def test_a_change_that_a_model_cannot_take_is_refused(bundled, tokens, values, match):
     changes = Changes.of(values)
     for refuse in changes.check, changes.edits:
         with pytest.raises(ValueError, match=match):

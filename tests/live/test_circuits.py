@@ -5,19 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+import served
+from elements import Elements
 
 import minitx
 from minitx import circuits
 from minitx.analysis.contract import verdict
-from minitx.analysis.live import patching, second_text, server
+from minitx.analysis.live import patching, second_text
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.measures import decoder_texts, kinds
 from minitx.analysis.pages import explore, logit_attribution, packing, pushes
 
-PORT = 8642
-HERE = f"http://127.0.0.1:{PORT}"
 TEXT = "The old man said that he"
 OTHER = "The old man went so she"  # as many tokens, another guess
 NAMES = "tiny-gpt2", "tiny-roberta", "tiny-bart", "tiny-induction"
@@ -27,8 +26,7 @@ NAMES = "tiny-gpt2", "tiny-roberta", "tiny-bart", "tiny-induction"
 def live():
     """The models, and a client of their page."""
     models = {name: minitx.load(name) for name in NAMES}
-    application = server.app(Runs(models), PORT, TEXT)
-    return SimpleNamespace(models=models, client=TestClient(application, base_url=HERE))
+    return SimpleNamespace(models=models, client=served.client(Runs(models), TEXT))
 
 
 def ask(live, path, **values):
@@ -81,8 +79,7 @@ def test_a_page_that_stands_alone_holds_the_same(live):
         kept = packing.unpack(whole[name])[4]
         assert kept == pytest.approx(packing.unpack(shown[name])[0], abs=2 * whole[name]["error"])
     saved = live.client.post("/api/save", json={"text": TEXT}).text
-    data = json.loads(saved.partition('id="data">')[2].partition("</script>")[0])
-    assert data["runs"][0]["outputs"]["written"] == json.loads(json.dumps(whole))
+    assert Elements(saved).data["runs"][0]["outputs"]["written"] == json.loads(json.dumps(whole))
 
 
 @pytest.mark.parametrize(
@@ -327,12 +324,11 @@ def test_where_both_guess_the_same_another_guess_tells_them_apart(live):
     assert clean > corrupt
 
 
-def test_patches_between_pairs_read_both_with_the_second_text_and_its_types(live):
+def test_patches_between_pairs_read_both_with_the_second_text_and_its_types():
     model, second = minitx.load("tiny-bert"), "The cat lay on the rug."
     texts = "He was [MASK].", "She was [MASK]."
-    own = TestClient(server.app(Runs({"tiny-bert": model}), PORT, TEXT), base_url=HERE)
-    values = {"text": texts[0], "second": second, "other": texts[1]}
-    shown = own.post("/api/patch", json=values).json()
+    own = SimpleNamespace(client=served.client(Runs({"tiny-bert": model}), TEXT))
+    shown = ask(own, "patch", text=texts[0], second=second, other=texts[1])
     sides = [model.encode([(text, second)]) for text in texts]
     assert all(side.types.any() for side in sides)
     place = int(circuits.measure.places(model, circuits.texts.read_texts(model, sides[0]))[0])

@@ -1,7 +1,6 @@
 """`minitx serve` as a user sees it: an address, a line for what goes wrong, a line at its end."""
 
 import http.client
-import os
 import re
 import shutil
 import signal
@@ -34,7 +33,7 @@ def test_it_says_its_address_and_ends_with_one_line():
     command = [sys.executable, "-m", "minitx.analysis", "serve", "tiny-roberta", "tiny-bart"]
     command += ["--port", "0", "--no-browser", "--text", "3 May 1912"]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, cwd=ROOT, env=os.environ, **output)
+    process = subprocess.Popen(command, cwd=ROOT, **output)
     try:
         line = process.stdout.readline()
         port = int(re.fullmatch(r"minitx: http://127.0.0.1:(\d+)/ \(Ctrl-C ends it\)\n", line)[1])
@@ -77,6 +76,7 @@ def test_what_cannot_be_shown_is_said(tmp_path, capsys):
         (["tiny-roberta", "--text", "a", "--port", "0"], "the text 'a' has 1 token"),
         ([folder, "--port", "0"], "no tokenizer in"),
         (["tiny-roberta", "--port", "99999"], "--port 99999: wanted 0 to 65535"),
+        (["tiny-roberta", "--port", "-1"], "--port -1: wanted 0 to 65535"),
     ):
         assert cli.main(["serve", *map(str, arguments)]) == 2
         assert reason in capsys.readouterr().err

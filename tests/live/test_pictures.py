@@ -1,12 +1,9 @@
 """The live page of a model of pictures: its pictures by number, its changes, what it refuses."""
 
-import contextlib
-import io
-import json
-
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+import served
+from elements import Elements
 
 import minitx
 from minitx.analysis.live import server
@@ -15,19 +12,11 @@ from minitx.analysis.live.runs import Runs
 from minitx.analysis.pages import packing
 from minitx.weights import shapes
 
-PORT = 8642
-
 
 @pytest.fixture(scope="module")
-def runs():
-    return Runs({name: minitx.load(name) for name in ("tiny-vit", "tiny-bert")})
-
-
-@pytest.fixture(scope="module")
-def client(runs):
-    application = server.app(runs, PORT, server.first_text(runs.models[runs.names[0]]))
-    base = f"http://127.0.0.1:{PORT}"
-    return TestClient(application, base_url=base, raise_server_exceptions=False)
+def client():
+    models = {name: minitx.load(name) for name in ("tiny-vit", "tiny-bert")}
+    return served.client(Runs(models), server.first_text(models["tiny-vit"]))
 
 
 def ask(client, path="run", **values):
@@ -46,8 +35,7 @@ def tokens():
 
 
 def test_the_page_begins_with_a_drawn_picture(client):
-    page = client.get("/").text
-    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    data = Elements(client.get("/").text).data
     assert data["runs"][0]["text"] == server.PICTURE and data["runs"][0]["picture"]["rows"] == 8
     models = data["live"]["server"]["models"]
     assert models["tiny-vit"]["picture"] and not models["tiny-bert"]["picture"]
@@ -71,13 +59,8 @@ def test_changes_of_a_picture_are_those_of_the_python_that_is_shown(client, chan
     trace = minitx.run(minitx.load("tiny-vit"), tokens(), "pattern")
     assert abs(pattern(runs[0]) - trace.stack("pattern")[:, 0]).max() < 1e-5
     code = ask(client, "code", changes=changes).json()["code"]
-    names = {}
-    exec(
-        code.replace(
-            "minitx.run(model, tokens, edits", "minitx.run(model, tokens, 'pattern', edits"
-        ),
-        names,
-    )
+    names, asked = {}, "minitx.run(model, tokens, "
+    exec(code.replace(f"{asked}edits", f"{asked}'pattern', edits"), names)
     assert abs(pattern(runs[1]) - names["trace"].stack("pattern")[:, 0]).max() < 1e-5
     assert abs(pattern(runs[1]) - pattern(runs[0])).max() > 0.01
 
@@ -96,8 +79,7 @@ def test_the_dial_moves_keys_of_patches_across_and_down():
 def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client):
     code = ask(client, "code", changes={"positions": "shuffled"}).json()["code"]
     names = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code, names)
+    exec(code, names)
     order = names["order"]
     assert order[0] == 0 and np.array_equal(np.sort(order), np.arange(65))
     assert (order[1:] != np.arange(1, 65)).mean() > 0.9
@@ -126,7 +108,6 @@ def test_what_makes_no_sense_of_a_picture_is_refused(client, path, values, reaso
 
 
 def test_the_page_that_is_saved_has_the_picture(client):
-    page = ask(client, "save", changes={"positions": "zero"}).text
-    runs = json.loads(page.partition('id="data">')[2].partition("</script>")[0])["runs"]
+    runs = Elements(ask(client, "save", changes={"positions": "zero"}).text).data["runs"]
     assert [run["picture"]["pixels"] for run in runs] == [runs[0]["picture"]["pixels"]] * 2
     assert ask(client, "kinds").json() == {"": None}

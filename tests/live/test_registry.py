@@ -4,15 +4,13 @@ import re
 
 import new_change
 import pytest
-from starlette.testclient import TestClient
+import served
 
 import minitx
-from minitx.analysis.live import server
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.runs import Runs
 
-PORT = 8642
 TEXT = "The dog ran after the cat, and sat."
 
 
@@ -25,8 +23,7 @@ def entered(monkeypatch):
 @pytest.fixture
 def client(entered, bundled):
     """The page of one model, made after the record was entered."""
-    application = server.app(Runs({"tiny-roberta": bundled}), PORT, TEXT)
-    return TestClient(application, base_url=f"http://127.0.0.1:{PORT}")
+    return served.client(Runs({"tiny-roberta": bundled}), TEXT)
 
 
 @pytest.mark.usefixtures("entered")
@@ -50,8 +47,8 @@ def test_it_is_applied_beside_another_and_named_in_words(bundled):
     changes = Changes("zero", sharper=3)
     assert changes.says() == "positions at zero; scores times 3"
     trace = minitx.run(bundled, tokens, edits=changes.edits(bundled, tokens))
-    by_hand = {"pos_embed": lambda x: 0 * x, "scores": lambda s: s * 3}
-    by_hand = minitx.run(bundled, tokens, edits=by_hand)
+    edits = {"pos_embed": lambda x: 0 * x, "scores": lambda s: s * 3}
+    by_hand = minitx.run(bundled, tokens, edits=edits)
     assert all((trace[key] == by_hand[key]).all() for key in trace)
     names = {}
     exec(changes.code(bundled, TEXT), names)

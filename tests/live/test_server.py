@@ -7,9 +7,9 @@ import http.client
 import json
 import re
 import socket
-import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 import encoder_decoders
@@ -18,8 +18,9 @@ import pytest
 import scipy.special
 import served
 import talking
+from elements import Elements
+from served import HERE, PORT
 from starlette.datastructures import Headers
-from starlette.testclient import TestClient
 
 import minitx
 from minitx.analysis.live import guard, positions, server, turns
@@ -31,9 +32,7 @@ from minitx.analysis.maths import masks, profiles
 from minitx.analysis.pages import assets, explore
 from minitx.sampling import Sampling
 
-PORT = 8642
 TEXT = "The dog ran after the cat, and sat."
-HERE = f"http://127.0.0.1:{PORT}"
 SHOWN = {"part": "", "layer": 0, "head": 3, "offset": -1}
 
 
@@ -45,20 +44,23 @@ def runs(bundled, causal, tmp_path_factory):
     return Runs({"tiny-roberta": bundled, "gpt": causal, "pair": pair, "t5": t5})
 
 
-@pytest.fixture(scope="module")
-def application(runs):
-    return server.app(runs, PORT, TEXT)
-
-
 @pytest.fixture
-def client(application):
-    """A browser's page on this machine; an error inside the server is answered, not raised."""
-    return TestClient(application, base_url=HERE, raise_server_exceptions=False)
+def client(runs):
+    return served.client(runs, TEXT)
 
 
 def ask(client, path="run", **values):
     """The answer to a request for this text."""
     return client.post(f"/api/{path}", json={"text": TEXT} | values)
+
+
+def executed(client, folder="", **values):
+    """What the Python that answers a request leaves; its model may be one in a folder."""
+    code, names = ask(client, "code", **values).json()["code"], {}
+    if folder:
+        code = code.replace(repr(values["model"]), repr(str(folder)))
+    exec(code, names)
+    return names
 
 
 def error(answer, status):
@@ -74,7 +76,7 @@ def error(answer, status):
 def test_the_page_has_its_first_run_and_its_controls(client, bundled):
     page = client.get("/")
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
-    data = json.loads(page.text.partition('id="data">')[2].partition("</script>")[0])
+    data = Elements(page.text).data
     assert [run["name"] for run in data["runs"]] == ["as is"]
     assert [*data["live"]["server"]["models"]] == ["tiny-roberta", "gpt", "pair", "t5"]
     sizes = data["live"]["server"]["models"]["tiny-roberta"]["stacks"][""]
@@ -132,25 +134,23 @@ def test_save_gives_the_page_of_explore(client, bundled, tmp_path, changes):
 
 
 def test_the_python_is_the_changes_own(client, bundled):
-    code = ask(client, "code", changes={"layers_off": [2]}, hidden=[3]).json()["code"]
-    names = {}
-    exec(code, names)
+    names = executed(client, changes={"layers_off": [2]}, hidden=[3])
     assert names["model"].config == bundled.config
     assert names["trace"].labels[0, 3] == "<mask>"
     assert not names["trace"]["attn_out", 2].any()
 
 
 def test_the_python_prints_the_mean_attention_of_a_head(client, bundled, capsys):
-    exec(ask(client, "code", shown=SHOWN).json()["code"], {})
+    executed(client, shown=SHOWN)
     pattern = minitx.run(bundled, bundled.tokenizer.encode(TEXT), ("pattern", 0))["pattern", 0]
     profile = profiles.profile(pattern[0, 3], 1) / (pattern.shape[-1] - 1)
     assert capsys.readouterr().out == f"L0H3, offset -1: {profile[0]:.3f}\n"
 
 
 @pytest.mark.parametrize("changes", [{}, {"heads_off": [[0, 3]]}])
-def test_the_python_ends_with_the_guess_at_a_place(client, bundled, runs, changes, capsys):
+def test_the_python_ends_with_the_guess_at_a_place(client, bundled, changes, capsys):
     """Its five likeliest tokens, and of a change what it does to them."""
-    exec(ask(client, "code", changes=changes, place=3).json()["code"], {})
+    executed(client, changes=changes, place=3)
     lines = capsys.readouterr().out.splitlines()
     ids = bundled.tokenizer.encode(TEXT)
     edits = Changes.of(changes).edits(bundled, ids) if changes else {}
@@ -165,9 +165,11 @@ def test_the_python_ends_with_the_guess_at_a_place(client, bundled, runs, change
 
 
 def test_the_python_of_an_encoder_decoder_ends_with_a_guess(client, runs, capsys):
-    given = {"model": "pair", "changes": {"stack": "encoder", "positions": "zero"}, "place": 1}
-    folder = repr(str(runs.models["pair"].tokenizer.folder))
-    exec(ask(client, "code", **given).json()["code"].replace("'pair'", folder), {})
+    changes, folder = (
+        {"stack": "encoder", "positions": "zero"},
+        runs.models["pair"].tokenizer.folder,
+    )
+    executed(client, folder, model="pair", changes=changes, place=1)
     assert capsys.readouterr().out.count("difference") == 5
 
 
@@ -184,7 +186,7 @@ def test_a_saved_page_says_what_was_changed(client):
 
 def test_a_saved_page_has_what_was_asked_of_tokens_and_of_a_second_text(client):
     page = ask(client, "save", place=3, other=TEXT.replace("dog", "cat"), hidden=[2]).text
-    content = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    content = Elements(page).data
     assert content["runs"][0]["outputs"]["pushes"]["place"] == 3
     assert content["patched"]["sentence"].startswith("Compared with ")
     program = "const {patchedMaps, "  # which draws them, and no page without them has it
@@ -194,9 +196,8 @@ def test_a_saved_page_has_what_was_asked_of_tokens_and_of_a_second_text(client):
 
 def test_the_python_prints_the_strongest_keys_of_cross_attention(client, runs, capsys):
     shown = {"part": "cross", "layer": 1, "head": 0, "offset": None}
-    names = {}
-    code = ask(client, "code", model="pair", shown=shown).json()["code"]
-    exec(code.replace("'pair'", repr(str(runs.models["pair"].tokenizer.folder))), names)
+    folder = runs.models["pair"].tokenizer.folder
+    names = executed(client, folder, model="pair", shown=shown)
     strongest = names["trace"]["cross_pattern", 1][0, 0].max(axis=-1).mean()
     assert capsys.readouterr().out == f"L1H0, strongest key: {strongest:.3f}\n"
 
@@ -240,9 +241,8 @@ def test_top_k_and_top_p_leave_guesses_out(client, causal, drawn):
     kept = p[0] > 0
     assert 1 <= kept.sum() < 8
     assert [token for token, _, _ in place["best"][0]] == ids[0, kept].tolist()
-    assert [share for _, _, share in place["best"][0]] == pytest.approx(
-        p[0, kept].tolist(), rel=1e-4
-    )
+    shown = [share for _, _, share in place["best"][0]]
+    assert shown == pytest.approx(p[0, kept].tolist(), rel=1e-4)
     texts = [ask(client, "next", model="gpt", seed=seed, **drawn).json() for seed in range(6)]
     tokens = causal.tokenizer.encode(TEXT)
     allowed = {causal.tokenizer.decode([*tokens, token]) for token in ids[0, kept]}
@@ -254,7 +254,7 @@ def test_what_one_run_expects_has_its_probability_in_all(client, causal):
     tokens, p = causal.tokenizer.encode(TEXT), []
     for edits in {}, {"pos_embed": lambda x: 0 * x}:
         y = minitx.run(causal, tokens, "logits", edits)["logits"][0, -1].astype(float)
-        p.append(np.exp(y - y.max()) / np.exp(y - y.max()).sum())
+        p.append(scipy.special.softmax(y))
     ids = np.unique(np.argsort(p)[:, -5:])
     pieces = [piece.replace(" ", "␣") for piece in causal.tokenizer.pieces(ids)]
     for drawn in {}, {"top_k": 1}, {"temperature": 0.5}:
@@ -273,7 +273,7 @@ def test_the_python_prints_the_guesses_that_are_shown(client, causal, capsys):
     shown = answer["live"]["guesses"]["places"][0]["best"][1]
     code = ask(client, "code", model="gpt", **drawn).json()["code"]
     assert "Sampling(temperature=0.7, top_k=4).probabilities" in code
-    exec(code.replace("'gpt'", repr(str(causal.tokenizer.folder))), {})
+    executed(client, causal.tokenizer.folder, model="gpt", **drawn)
     printed = ast.literal_eval(capsys.readouterr().out)
     assert printed == [(piece, pytest.approx(p, abs=6e-4)) for _, piece, p in shown]
 
@@ -362,11 +362,7 @@ def test_what_cannot_be_run_is_said(client, values, reason):
 @pytest.mark.parametrize(
     "path, values, reason",
     [
-        (
-            "next",
-            {},
-            "only a causal model without an encoder predicts a next token; this is a model with",
-        ),
+        ("next", {}, "only a causal model without an encoder predicts a next token; this is a"),
         ("next", {"model": "pair"}, "this is an encoder-decoder"),
         ("next", {"model": "gpt", "seed": -1}, "seed is -1; wanted a whole number from 0 to"),
         ("next", {"model": "gpt", "token": 10**6}, "token is 1000000; wanted a whole number"),
@@ -414,14 +410,10 @@ def test_a_hostile_text_comes_back_inert(client):
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["runs"][0]["text"] == text
     page = ask(client, "save", text=text).text
-    assert page.count("</script>") == explore_scripts() and "alert(1)</script>" not in page
+    scripts = 4 + len(explore.own_program())  # data, translations, library, colours, program
+    assert page.count("</script>") == scripts and "alert(1)</script>" not in page
     assert "<title>tiny-roberta: &lt;/script&gt;" in page
     assert "\u202e" not in ask(client, "code", text=text).json()["code"]
-
-
-def explore_scripts():
-    """Script elements: data, translations, library, colours, program."""
-    return 4 + len(explore.own_program())
 
 
 # who may ask
@@ -538,9 +530,8 @@ def test_memory_is_bounded(bundled):
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert {cache.cache_info().currsize for cache in runs.caches} == {kept}
-    assert (
-        max(sizes[12:]) - max(sizes[6:12]) < 20_000
-    )  # bytes; measured 9,000; six runs are 120,000
+    grown = max(sizes[12:]) - max(sizes[6:12])
+    assert grown < 20_000  # bytes; measured 9,000; six runs are 120,000
 
 
 # over a real socket, where all share one event loop
@@ -602,18 +593,13 @@ def test_twenty_requests_at_once_of_one_page(port):
 
 def at_once(port, pages):
     """The answers to as many requests, each of other changes."""
-    answers = [None] * len(pages)
 
     def work(n):
         changes = {"positions": "shuffled", "seed": n}
-        answers[n] = asked(port, json.dumps({"text": TEXT, "page": pages[n], "changes": changes}))
+        return asked(port, json.dumps({"text": TEXT, "page": pages[n], "changes": changes}))
 
-    threads = [threading.Thread(target=work, args=[n]) for n in range(len(pages))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return answers
+    with ThreadPoolExecutor(len(pages)) as pool:
+        return [*pool.map(work, range(len(pages)))]
 
 
 def test_requests_cut_short_and_slow_clients_block_nobody(port):
@@ -656,16 +642,6 @@ def test_a_body_without_a_length_is_counted(port):
         assert b" 413 " in endless.recv(2000)
 
 
-def test_a_taken_port_is_said():
-    with contextlib.closing(server.listening(0)) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(ValueError, match=f"--port {port}: .* in use; --port 0 takes a free"):
-            server.listening(port)
-    for number in 70_000, -1:
-        with pytest.raises(ValueError, match=f"--port {number}: wanted 0 to 65535"):
-            server.listening(number)
-
-
 def test_the_body_is_read_as_it_comes():
     """A request of many small parts, within the time: the parts are joined."""
 
@@ -685,37 +661,27 @@ def test_the_body_is_read_as_it_comes():
 
 def test_a_pair_is_read_with_its_types_changed_saved_and_in_the_python():
     model, second = minitx.load("tiny-bert"), "The cat lay on the rug."
-    runs = Runs({"tiny-bert": model})
-    own = TestClient(server.app(runs, PORT, (TEXT, second)), base_url=HERE)
-    data = json.loads(own.get("/").text.partition('id="data">')[2].partition("</script>")[0])
+    own = served.client(Runs({"tiny-bert": model}), (TEXT, second))
+    data = Elements(own.get("/").text).data
     assert (data["live"]["text"], data["live"]["second"]) == (TEXT, second)
     for changes in ({}, {"positions": "shuffled"}, {"dial": 2}, {"heads_off": [[0, 1]]}):
-        values = {"text": TEXT, "second": second, "changes": changes}
-        run = own.post("/api/run", json=values).json()["runs"][-1]
-        names = {}
-        exec(own.post("/api/code", json=values).json()["code"], names)
-        explored = explore.data(
-            model, "tiny-bert", (TEXT, second), explore.readable(model, (TEXT, second))
-        )
+        run = ask(own, second=second, changes=changes).json()["runs"][-1]
+        said = explore.readable(model, (TEXT, second))
+        explored = explore.data(model, "tiny-bert", (TEXT, second), said)
         assert run["labels"] == explored["labels"] and run["second"] == explored["second"]
-        assert run["arrays"]["pattern"]["high"] == highest(names["trace"])
-    assert second in own.post("/api/save", json=values).text
-    own_tokens = Changes("shuffled").edits(model, explore.readable(model, (TEXT, second)))
+        trace = executed(own, second=second, changes=changes)["trace"]
+        largest = trace.stack("pattern")[:, 0].astype(float).max(axis=(-2, -1))
+        assert run["arrays"]["pattern"]["high"] == largest.ravel().tolist()
+    assert second in ask(own, "save", second=second, changes=changes).text
+    own_tokens = Changes("shuffled").edits(model, said)
     x = np.arange(run["second"]["query"] + 12.0)[None]
     moved = own_tokens["pos_embed"](x)[0]
     separators = [0, run["second"]["query"] - 1, len(moved) - 1]
     assert moved[separators].tolist() == separators  # they keep their positions
 
 
-def highest(trace):
-    """The largest weight of every head, as a page has it."""
-    patterns = trace.stack("pattern")[:, 0].astype(float)
-    return [float(x) for x in patterns.max(axis=(-2, -1)).ravel()]
-
-
 def test_a_typed_separator_is_pointed_out():
-    runs = Runs({"tiny-bert": minitx.load("tiny-bert")})
-    own = TestClient(server.app(runs, PORT, TEXT), base_url=HERE)
+    own = served.client(Runs({"tiny-bert": minitx.load("tiny-bert")}), TEXT)
     for text, typed in ((TEXT, ""), ("A dog [SEP] a cat", "[SEP]")):
         assert own.post("/api/run", json={"text": text}).json()["live"]["typed"] == typed
 

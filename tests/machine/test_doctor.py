@@ -1,8 +1,4 @@
-"""What minitx doctor finds and says of described machines, whichever one runs the tests.
-
-Order: facts out of files and libraries, rates, then advice for a dozen machines, the text, the
-command.
-"""
+"""What minitx doctor finds and says of described machines, whichever one runs the tests."""
 
 import json
 import os
@@ -55,6 +51,8 @@ ZEN5 = {
     "numpy": "2.4.6",
     "platform": "Linux",
 }
+UNKNOWN = {"processor": "unknown", "family": "", "vectors": ""}
+UNKNOWN |= dict.fromkeys(["physical", "quota", "clock"])
 RATES = {
     "kernels": "SkylakeX",
     "threads": 2,
@@ -69,10 +67,10 @@ QUIET = {"busy": 0.0, "all": RATES, "one": ONE, "cores": None, "unpinned": None,
 SLOW = {"kernels": "Haswell", "gflops": 110.0}
 
 
-def files(root, **texts):
-    """Write a little system under `root`; __ in a name is a slash."""
+def files(root, texts):
+    """Write a little system under `root`: {path: text}."""
     for name, text in texts.items():
-        path = root / name.replace("__", "/").replace("_DOT_", ".")
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
@@ -82,59 +80,33 @@ def files(root, **texts):
 
 
 def test_an_x86_processor_is_read_from_its_first_entry(tmp_path):
-    root = files(tmp_path, proc__cpuinfo=EPYC)
+    root = files(tmp_path, {"proc/cpuinfo": EPYC})
     for n, pair in enumerate(("0,2", "1,3", "0,2", "1,3")):
-        files(root, **{f"sys__devices__system__cpu__cpu{n}__topology__thread_siblings_list": pair})
-    facts = doctor.linux([0, 1, 2, 3], root)
-    assert facts == {
-        "processor": "AMD EPYC 9005",
-        "family": "AuthenticAMD 26 2",
-        "vectors": "avx512",
-        "physical": 2,
-        "quota": None,
-        "clock": 2.6,
-    }
+        files(root, {f"sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": pair})
+    processor = {"processor": "AMD EPYC 9005", "family": "AuthenticAMD 26 2", "vectors": "avx512"}
+    expected = UNKNOWN | processor | {"physical": 2, "clock": 2.6}
+    assert doctor.linux([0, 1, 2, 3], root) == expected
     assert doctor.linux([0, 2], root)["physical"] == 1
 
 
 def test_an_arm_processor_has_a_name_and_no_clock(tmp_path):
-    facts = doctor.linux([0], files(tmp_path, proc__cpuinfo=GRAVITON))
-    assert facts == {
-        "processor": "Neoverse V1",
-        "family": "",
-        "vectors": "sve",
-        "physical": None,
-        "quota": None,
-        "clock": None,
-    }
-    files(tmp_path, proc__cpuinfo=GRAVITON.replace("0xd40", "0xfff").replace(" sve", ""))
-    files(tmp_path, sys__devices__system__cpu__cpu0__cpufreq__cpuinfo_max_freq="2600000\n")
+    facts = doctor.linux([0], files(tmp_path, {"proc/cpuinfo": GRAVITON}))
+    assert facts == UNKNOWN | {"processor": "Neoverse V1", "vectors": "sve"}
+    other = GRAVITON.replace("0xd40", "0xfff").replace(" sve", "")
+    clock = {"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "2600000\n"}
+    files(tmp_path, {"proc/cpuinfo": other} | clock)
     facts = doctor.linux([0], tmp_path)
     assert (facts["processor"], facts["vectors"], facts["clock"]) == ("Arm 0x41 0xfff", "neon", 2.6)
 
 
 def test_a_system_without_such_files_is_unknown_not_an_error(tmp_path):
-    assert doctor.linux([0], tmp_path) == {
-        "processor": "unknown",
-        "family": "",
-        "vectors": "",
-        "physical": None,
-        "quota": None,
-        "clock": None,
-    }
+    assert doctor.linux([0], tmp_path) == UNKNOWN
 
 
 def test_macs():
     m2 = {"machdep.cpu.brand_string": "Apple M2", "hw.optional.arm64": "1", "hw.physicalcpu": "8"}
     facts = doctor.mac(lambda name: m2.get(name, ""))
-    assert facts == {
-        "processor": "Apple M2",
-        "family": "",
-        "vectors": "neon",
-        "physical": 8,
-        "quota": None,
-        "clock": None,
-    }
+    assert facts == UNKNOWN | {"processor": "Apple M2", "vectors": "neon", "physical": 8}
     old = {
         "machdep.cpu.brand_string": "Intel(R) Core(TM) i5",
         "hw.optional.avx2_0": "1",
@@ -146,37 +118,24 @@ def test_macs():
     assert (facts["vectors"], facts["clock"], facts["physical"]) == ("avx2", 2.3, None)
 
 
+QUOTA, PERIOD = "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"
+
+
 @pytest.mark.parametrize(
     "group, limits, cores",
     [
-        ("0::/\n", {"cpu_DOT_max": "150000 100000\n"}, 1.5),
-        ("0::/\n", {"cpu_DOT_max": "max 100000\n"}, None),
-        ("0::/a/b\n", {"a__cpu_DOT_max": "200000 100000", "a__b__cpu_DOT_max": "max 100000"}, 2.0),
-        (
-            "0::/a/b\n",
-            {"a__cpu_DOT_max": "200000 100000", "a__b__cpu_DOT_max": "50000 100000"},
-            0.5,
-        ),
-        (
-            "3:cpu,cpuacct:/docker/x\n0::/\n",
-            {"cpu__cpu_DOT_cfs_quota_us": "400000\n", "cpu__cpu_DOT_cfs_period_us": "100000\n"},
-            4.0,
-        ),
-        (
-            "3:cpu:/\n",
-            {"cpu__cpu_DOT_cfs_quota_us": "-1\n", "cpu__cpu_DOT_cfs_period_us": "100000\n"},
-            None,
-        ),
-        (
-            "3:cpuset:/\n",
-            {"cpu__cpu_DOT_cfs_quota_us": "100000", "cpu__cpu_DOT_cfs_period_us": "100000"},
-            None,
-        ),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/a/b\n", {"a/cpu.max": "200000 100000", "a/b/cpu.max": "max 100000"}, 2.0),
+        ("0::/a/b\n", {"a/cpu.max": "200000 100000", "a/b/cpu.max": "50000 100000"}, 0.5),
+        ("3:cpu,cpuacct:/docker/x\n0::/\n", {QUOTA: "400000\n", PERIOD: "100000\n"}, 4.0),
+        ("3:cpu:/\n", {QUOTA: "-1\n", PERIOD: "100000\n"}, None),
+        ("3:cpuset:/\n", {QUOTA: "100000", PERIOD: "100000"}, None),
     ],
 )
 def test_what_a_container_allows(tmp_path, group, limits, cores):
-    limits = {f"sys__fs__cgroup__{name}": text for name, text in limits.items()}
-    files(tmp_path, proc__self__cgroup=group, **limits)
+    limits = {f"sys/fs/cgroup/{name}": text for name, text in limits.items()}
+    files(tmp_path, {"proc/self/cgroup": group} | limits)
     assert doctor.quota(tmp_path) == cores
 
 
@@ -218,12 +177,8 @@ def built(name="", version="", **more):
     ],
 )
 def test_a_library_that_does_not_answer_is_what_numpy_was_built_with(stated, blas, version):
-    assert doctor.library([], stated) == {
-        "blas": blas,
-        "version": version,
-        "threads": None,
-        "kernels": "",
-    }
+    silent = {"threads": None, "kernels": ""}
+    assert doctor.library([], stated) == {"blas": blas, "version": version} | silent
 
 
 def test_this_process(monkeypatch):
@@ -242,7 +197,7 @@ def test_this_process(monkeypatch):
 
 def test_only_cores_of_this_process_count_as_busy(tmp_path):
     lines = "cpu  9 9 9 9 9 9 9 9 0 0", "cpu0 10 0 0 90 0 0 0 0 0 0", "cpu1 0 0 0 0 0 0 0 0 0 0"
-    files(tmp_path, proc__stat="".join(f"{line}\n" for line in lines))
+    files(tmp_path, {"proc/stat": "".join(f"{line}\n" for line in lines)})
     before = doctor._ticks(tmp_path)
     assert before == {0: [10, 0, 0, 90, 0, 0, 0, 0], 1: [0] * 8}
     core_0 = [15, 0, 0, 98, 2, 0, 0, 10]  # 15 of 25 busy, stolen time included
@@ -300,12 +255,12 @@ def test_a_process_that_measures_and_one_that_cannot_start():
 
 
 def test_caches_of_data(tmp_path):
-    core = "sys__devices__system__cpu__cpu0__cache__index"
+    core = "sys/devices/system/cpu/cpu0/cache/index"
     for n, (level, kind, size) in enumerate(
         [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K")]
     ):
         values = {"level": level, "type": kind, "size": size}
-        files(tmp_path, **{f"{core}{n}__{name}": text for name, text in values.items()})
+        files(tmp_path, {f"{core}{n}/{name}": text for name, text in values.items()})
     assert inventory.caches(tmp_path) == {"L1": 48 << 10, "L2": 1 << 20}
     assert inventory.caches(tmp_path / "sys") == {}
     m2 = {"hw.l1dcachesize": "65536", "hw.l2cachesize": "4194304"}
@@ -315,7 +270,7 @@ def test_caches_of_data(tmp_path):
 def test_other_libraries_are_found_and_multiply(tmp_path, monkeypatch):
     monkeypatch.setattr(inventory.ctypes.util, "find_library", lambda name: None)
     assert inventory.libraries(tmp_path) == {}
-    files(tmp_path, lib__libmkl_rt_DOT_so_DOT_3="")
+    files(tmp_path, {"lib/libmkl_rt.so.3": ""})
     given = {"MKL": str(tmp_path / "lib/libmkl_rt.so.3")}
     assert inventory.libraries(tmp_path) == given
     products = []
@@ -342,6 +297,9 @@ def said(facts=None, measured=None, **environment):
     return advice.advice(facts, QUIET | (measured or {}))
 
 
+ARM = {"family": "", "clock": None}
+ACCELERATE = {"blas": "Accelerate", "version": "", "kernels": "", "threads": None}
+APPLE = ACCELERATE | {"processor": "Apple M2", "vectors": "neon"}
 PINNED = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_L2_SIZE": "512"}
 
 
@@ -407,34 +365,9 @@ def test_an_old_openblas_does_not_know_a_new_processor():
 @pytest.mark.parametrize(
     "facts",
     [
-        {
-            "vectors": "neon",
-            "kernels": "NEOVERSEN1",
-            "processor": "Neoverse N1",
-            "family": "",
-            "clock": None,
-        },
-        {
-            "vectors": "sve",
-            "kernels": "armv8",
-            "processor": "Arm 0x41 0xfff",
-            "family": "",
-            "clock": None,
-        },
-        {
-            "vectors": "neon",
-            "kernels": "",
-            "blas": "Accelerate",
-            "version": "",
-            "threads": None,
-            "clock": None,
-            "processor": "Apple M2",
-            "family": "",
-            "simd": ["NEON"],
-            "cores": 8,
-            "physical": 8,
-            "load": 1.8,
-        },
+        ARM | {"vectors": "neon", "kernels": "NEOVERSEN1", "processor": "Neoverse N1"},
+        ARM | {"vectors": "sve", "kernels": "armv8", "processor": "Arm 0x41 0xfff"},
+        ARM | APPLE | {"simd": ["NEON"], "cores": 8, "physical": 8, "load": 1.8},
         {"kernels": "", "blas": "MKL", "version": "2026.2"},
     ],
 )
@@ -516,6 +449,8 @@ def test_a_busy_machine():
 
 # What is expected, and the page
 
+INTEL = "GenuineIntel 6 85"
+
 
 @pytest.mark.parametrize(
     "facts, kernels, threads, gflops",
@@ -531,18 +466,8 @@ def test_a_busy_machine():
         ({"family": "AuthenticAMD 23 1"}, "Zen", 2, 80),
         ({"family": "AuthenticAMD 23 49"}, "Zen", 2, 160),
         ({"family": "AuthenticAMD 26 36"}, "SkylakeX", 2, 160),
-        (
-            {"family": "GenuineIntel 6 85", "processor": "Intel(R) Xeon(R) Silver 4114"},
-            "SkylakeX",
-            2,
-            160,
-        ),
-        (
-            {"family": "GenuineIntel 6 85", "processor": "Intel(R) Xeon(R) Gold 6130"},
-            "SkylakeX",
-            2,
-            320,
-        ),
+        ({"family": INTEL, "processor": "Intel(R) Xeon(R) Silver 4114"}, "SkylakeX", 2, 160),
+        ({"family": INTEL, "processor": "Intel(R) Xeon(R) Gold 6130"}, "SkylakeX", 2, 320),
         ({"clock": None}, "SkylakeX", 2, None),
         ({}, "Nehalem", 2, None),
         ({}, "", 2, None),
@@ -592,8 +517,7 @@ def test_the_line_beside_a_table():
         "AMD EPYC, 2 cores; OpenBLAS 0.3.31, SkylakeX kernels, 2 threads; NumPy 2.4.6, "
         "Python 3.12.1, Linux"
     )
-    apple = ZEN5 | {"blas": "Accelerate", "version": "", "kernels": "", "threads": None}
-    assert "; Accelerate, kernels unknown, threads as it likes; " in doctor.line(apple)
+    assert "; Accelerate, kernels unknown, threads as it likes; " in doctor.line(ZEN5 | ACCELERATE)
 
 
 def test_a_faster_blas_of_this_machine_is_named():

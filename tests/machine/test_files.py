@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 
+import failing
 import pytest
 
 from minitx.analysis.machine import files
@@ -17,10 +18,8 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     write(path, "old")
 
-    def replace(*_):
-        raise OSError(errno.EIO, "disk gone")
-
-    monkeypatch.setattr(files.os, "replace", replace)
+    gone = failing.once(1, os.replace, OSError(errno.EIO, "disk gone"))
+    monkeypatch.setattr(files.os, "replace", gone)
     with pytest.raises(OSError, match="disk gone"):
         write(path, "new")
     assert path.read_text() == "old"

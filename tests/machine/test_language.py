@@ -1,7 +1,11 @@
 """The language of a command: from its flag, the environment or the locale, while it runs."""
 
+import shlex
+
 import pytest
 
+from minitx.analysis import commands
+from minitx.analysis.contract import numbers
 from minitx.analysis.machine import language
 
 
@@ -27,9 +31,8 @@ def test_numbers_of_a_label_stay_in_the_order_of_the_translation():
 def test_the_language_ends_with_its_context(monkeypatch):
     monkeypatch.delenv(language.ENVIRONMENT, raising=False)
     with language.using("ja"):
-        assert (
-            language.translated("none") == "なし" and language.count(2, "document") == "文書 2 件"
-        )
+        assert language.translated("none") == "なし"
+        assert language.count(2, "document") == "文書 2 件"
     assert language.translated("none") == "none"
 
 
@@ -42,23 +45,19 @@ def test_texts_of_html_are_translated_and_its_gaps_and_names_stay(monkeypatch):
 
 
 def test_a_command_answers_in_the_language_that_it_is_asked_in(capsys):
-    from minitx.analysis import commands
-
-    assert commands.run_command(["list", "--lang", "ja"]) == 0
+    assert commands.run_command("list --lang ja".split()) == 0
     assert "同梱モデル" in capsys.readouterr().out
     assert commands.run_command(["list"]) == 0
     assert "bundled models" in capsys.readouterr().out
 
 
 def test_what_argparse_says_is_in_the_language_too(capsys):
-    from minitx.analysis import commands
-
     with pytest.raises(SystemExit):
-        commands.run_command(["trace", "--lang", "ja"])
+        commands.run_command("trace --lang ja".split())
     errors = capsys.readouterr().err
     assert errors.startswith("使い方: ") and "エラー: 次の引数が必要です: MODEL, TEXT" in errors
     with pytest.raises(SystemExit):
-        commands.run_command(["trace", "--lang", "en"])
+        commands.run_command("trace --lang en".split())
     assert "the following arguments are required: MODEL, TEXT" in capsys.readouterr().err
 
 
@@ -72,8 +71,6 @@ def test_a_label_that_is_put_together_is_translated_piece_by_piece():
 
 def test_numbers_are_declared_in_english_in_every_language():
     """A constant that a declaration names has a translation of its own: the key would hold both."""
-    from minitx.analysis.contract import numbers
-
     with language.using("ja"):
         declared = numbers.of_experiment("fact n: heads with {what}", {"what": "positions"})
     assert declared[0].means == "heads with positions"
@@ -82,14 +79,12 @@ def test_numbers_are_declared_in_english_in_every_language():
 @pytest.mark.parametrize(
     "command, said",
     [
-        (["trace", "tiny-gpt2", "He went out.", "--keep", "pattern"], "MB を"),
-        (["compare", "tiny-bert", "tiny-bert", "--experiment", "slices"], "# slices: 埋め込みは"),
-        (["verify", "tiny-gpt2", "tiny-gpt2", "--text", "sample"], "すべての重みが一致"),
+        ("trace tiny-gpt2 'He went out.' --keep pattern", "MB を"),
+        ("compare tiny-bert tiny-bert --experiment slices", "# slices: 埋め込みは"),
+        ("verify tiny-gpt2 tiny-gpt2 --text sample", "すべての重みが一致"),
     ],
 )
 def test_commands_answer_in_japanese(tmp_path, capsys, monkeypatch, command, said):
-    from minitx.analysis import commands
-
     monkeypatch.chdir(tmp_path)
-    assert commands.run_command([*command, "--lang", "ja"]) == 0
+    assert commands.run_command(shlex.split(f"{command} --lang ja")) == 0
     assert said in capsys.readouterr().out

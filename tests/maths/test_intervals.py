@@ -93,8 +93,3 @@ def test_documents_from_the_whole_text_cover_its_mean_and_neighbours_do_not(N):
         covered[draw.__name__] = share_that_contain(ends, values.mean())
     assert covered["spaced"] > 0.925  # measured .951 to .968
     assert covered["in_a_row"] < 0.8  # measured .744 with 4 documents, .389 with 60
-
-
-def test_as_many_documents_as_pieces_are_all_of_them():
-    numbers = interval_coverage.spaced(50, 50, np.random.default_rng(0))
-    assert (numbers == np.arange(50)[:, None]).all()

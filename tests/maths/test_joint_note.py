@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from minitx import analysis
 from minitx.analysis.maths import joint_note
@@ -17,13 +18,10 @@ def pair():
 
 
 def by_hand(q, k, a, c):
-    """Correlation of products and cosine distances of one head, pair by pair."""
-    products, distances = [], []
-    for x in c * q:
-        for y in (k + a) / c:
-            products.append(x @ y)
-            distances.append(1 - x @ y / np.sqrt((x @ x) * (y @ y)))
-    return np.corrcoef(products, distances)[0, 1]
+    """Correlation of products and cosine distances of one head."""
+    x, y = c * q, (k + a) / c
+    products, distances = x @ y.T, cdist(x, y, "cosine")
+    return np.corrcoef(products.ravel(), distances.ravel())[0, 1]
 
 
 @pytest.mark.parametrize("a, c", [(0, 1), (0.7, 1), (-3, 2.5)])

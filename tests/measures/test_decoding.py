@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import talking
 import tiny
+from scipy.special import softmax
 
 import minitx
 from minitx.analysis.measures import decoding
@@ -33,9 +34,9 @@ def test_a_step_is_what_a_pass_over_the_tokens_so_far_gives(model):
         best = np.argsort(-y)[:3]
         assert decoded.best[i].tolist() == best.tolist()
         np.testing.assert_allclose(decoded.logits[i], y[best], rtol=0, atol=1e-12)
-        p = np.exp(y - y.max())
-        np.testing.assert_allclose(decoded.probabilities[i], p[best] / p.sum(), rtol=0, atol=1e-12)
-        said = p[decoded.said[i]] / p.sum()
+        p = softmax(y)
+        np.testing.assert_allclose(decoded.probabilities[i], p[best], rtol=0, atol=1e-12)
+        said = p[decoded.said[i]]
         np.testing.assert_allclose(decoded.said_probabilities[i], said, rtol=0, atol=1e-12)
     pieces = model.tokenizer.pieces
     assert decoded.source_pieces.tolist() == pieces(source)
@@ -54,7 +55,7 @@ def test_a_layer_and_a_head_can_be_picked(model):
     assert (decoding.steps(model, source, 6, layer=0).attention != decoded.attention).any()
 
 
-def test_steps_end_with_the_text(tmp_path):
+def test_steps_end_with_the_text():
     """A token that is forced is said, though its logit is not among the best."""
     golden = tiny.load("generated/bart")
     decoded = decoding.steps(golden, [11, 12, 13], 5)
@@ -124,11 +125,7 @@ def test_two_readings_of_a_step_are_counted_with_what_chance_gives():
             {},
             r"gpt2 has no cross-attention; minitx.generate\(model, prompt\) continues",
         ),
-        (
-            "bert-masked",
-            {},
-            "bert has no cross-attention; wanted an encoder-decoder",
-        ),
+        ("bert-masked", {}, "bert has no cross-attention; wanted an encoder-decoder"),
         ("generated/bart", {"layer": 2}, "layer is 2; wanted 0 to 1, or -1 for the last"),
         ("generated/bart", {"head": -4}, "head is -4; wanted 0 to 2"),
         ("generated/bart", {"n": 0}, "n is 0; wanted at least one step"),

@@ -1,18 +1,19 @@
 """Queries and keys after the turn: as the pass has them, and a planted shift comes back."""
 
+from dataclasses import replace
+
 import numpy as np
+import planted_places
 import pytest
 import tiny
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis
 from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.maths import lags as maths
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import lag_signals
 from minitx.analysis.running import passes
-from minitx.parameters import writable
-from minitx.positions import turned
 
 SHIFT = -2  # where every head is made to look
 
@@ -22,7 +23,7 @@ def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
     model = tiny.load(variant)
     cfg, tokens = model.config, tiny.ids(model, 20)
     signals = lag_signals.signals(model, bias=False)
-    X, attention = passes.value(signals.of_document(tokens, 20, 5))
+    X, attention = passes.value(signals.of_document(tokens, 5))
     trace = minitx.run(model, tokens, keep=["scores", "pattern"])
     seen = np.tri(20, dtype=bool)
     for layer in range(cfg.n_layers):
@@ -41,23 +42,9 @@ def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
         np.testing.assert_array_equal(shuffled[1, :, 3], X[layer][1, :, order[3]])
 
 
-@pytest.fixture(scope="module")
-def planted():
-    """A rotary model whose queries and keys are the same for all words, each key turned by 2."""
-    model = writable(minitx.load(weights.find("zoo/causal-rotary")))
-    cfg = model.config
-    angle = -SHIFT * minitx.run(model, [5, 6], keep=["pos_angle"])["pos_angle", 0][:, 1:]
-    vectors = np.random.default_rng(0).standard_normal((1, cfg.n_heads, 1, cfg.d_head))
-    query = 6 * vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * cfg.d_head**0.25
-    key = turned(query, angle)
-    for layer in model.layers:
-        for W, b, x in ((layer.W_Q, layer.b_Q, query), (layer.W_K, layer.b_K, key)):
-            W[...] = 0
-            b[...] = x.ravel()
-    return model
-
-
-def test_a_planted_rotary_shift_is_what_lags_and_kernel_find(planted):
+def test_a_planted_rotary_shift_is_what_lags_and_kernel_find():
+    """Queries and keys are the same for all words, each key turned by 2."""
+    planted = planted_places.rotary(-SHIFT)
     r = analysis.run("lags", planted, documents=4).arrays
     assert (r["lag_of_heads"] == SHIFT).all() and (r["offset_of_heads"] == SHIFT).all()
     assert r["n_positions"] == r["n_directed"] == r["lag_of_heads"].size
@@ -71,8 +58,7 @@ def test_a_planted_rotary_shift_is_what_lags_and_kernel_find(planted):
 def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
     with pytest.raises(NotApplicable, match="a term of the scores"):
         lag_signals.signals(tiny.load("bloom-three"), bias=False)
-    partial = tiny.load("llama-grouped")
-    partial = type(partial)(**vars(partial) | {"missing": ("model.norm.weight",)})
+    partial = replace(tiny.load("llama-grouped"), missing=("model.norm.weight",))
     with pytest.raises(NotApplicable, match="needs the whole model"):
         lag_signals.signals(partial, bias=False)
 
@@ -80,8 +66,8 @@ def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
 def test_the_columns_of_a_turned_head_are_its_features():
     model = tiny.load("gpt_neox-parallel")
     signals = lag_signals.signals(model, bias=False)
-    X, _ = passes.value(signals.of_document(tiny.ids(model, 12), 12, 3))
+    X, _ = passes.value(signals.of_document(tiny.ids(model, 12), 3))
     split = signals.factors(0, 1)
-    q, k = signals.columns(X[0], 0, 1, split)
+    q, k = signals.columns(X[0], 1, split)
     whole = maths.weighted(maths.xcov(q, k), split[1])
     np.testing.assert_allclose(lag_signals.middle(whole, 3), signals.scores(0, X[0], X[0], 3)[1])

@@ -1,8 +1,7 @@
 """The notebook first_steps.ipynb, executed by a real kernel: what each cell shows.
 
 The notebook is stored without outputs. The kernel talks over sockets of the file system, not of
-any network, and its files lie in a folder that is deleted. Order: the kernel, the cells, what they
-show.
+any network, and its files lie in a folder that is deleted.
 """
 
 import json
@@ -64,17 +63,12 @@ def executed():
     """The notebook after all cells ran; an error in one fails with its traceback."""
     notebook = stored()
     # a short path: the name of a socket has at most 104 bytes on macOS
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        variables = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"), folder)
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(name, folder)
         config = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
         client = NotebookClient(notebook, config=config, timeout=200, startup_timeout=100)
-        try:
-            client.execute(env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=folder)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
+        client.execute(env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=folder)
     return code_cells(notebook)
 
 

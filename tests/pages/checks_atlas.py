@@ -1,8 +1,4 @@
-"""The atlas page in a real browser: make test-page.
-
-Order: the page; heads and points; colours; search and lasso; projections; sentences; the address;
-two atlases, three spaces; hostile labels; narrow windows; axe.
-"""
+"""The atlas page in a real browser: make test-page."""
 
 import base64
 import io
@@ -15,14 +11,13 @@ import hostile
 import numpy as np
 import pytest
 import seen_atlas
-from axe_playwright_python.sync_playwright import Axe
+from explored import WIDTH, faults
 from matplotlib.image import imread
 from playwright.sync_api import expect
 from seen_atlas import choose, cloud, find, head, places, ready, tokens
 
 from minitx.analysis.pages import atlas
 
-WIDTH = "document.documentElement.scrollWidth"
 FACTS = """() => {
   const {places, n} = atlas.panes[0].cloud.points;
   return [n, Array.from(places)];
@@ -36,16 +31,33 @@ def fabricated():
 
 
 @pytest.fixture
-def path(tmp_path, fabricated):
-    """Its page."""
-    atlas.write(fabricated, tmp_path / "atlas.html")
-    return tmp_path / "atlas.html"
+def open_atlas(open_page, tmp_path):
+    """open_atlas(atlas, …) -> its page, opened."""
+
+    def open_atlas(own, *size, **options):
+        atlas.write(own, tmp_path / "atlas.html")
+        return ready(open_page(tmp_path / "atlas.html", *size, **options))
+
+    return open_atlas
 
 
 @pytest.fixture
-def page(open_page, path):
-    """Its page, opened."""
-    return ready(open_page(path))
+def page(open_atlas, fabricated):
+    """The page of the fabricated one."""
+    return open_atlas(fabricated)
+
+
+@pytest.fixture
+def side_by_side(open_atlas):
+    """side_by_side(…) -> the page of two, both shown; what the first is may be given."""
+
+    def side_by_side(dark=False, **given):
+        second = atlases.atlas(4, 5, 1, 2, name="the other", seed=2)
+        page = open_atlas(atlases.atlas(beside=second, **given), dark=dark)
+        page.get_by_label("both, side by side").check()
+        return ready(page)
+
+    return side_by_side
 
 
 def choose_head(page, name):
@@ -78,12 +90,9 @@ def test_the_points_stand_where_the_atlas_says(page, fabricated):
 
 
 @pytest.mark.parametrize("drawing", ["", "#drawing=canvas"])
-def test_both_ways_of_drawing_show_all_points(open_page, path, drawing):
+def test_both_ways_of_drawing_show_all_points(open_atlas, fabricated, drawing):
     """With WebGL where there is any, and on a canvas: where points are, something is drawn."""
-    page = open_page(path)
-    page.goto(path.as_uri() + drawing)
-    page.reload()
-    choose_head(ready(page), "L0H1")
+    page = choose_head(open_atlas(fabricated, hash_=drawing), "L0H1")
     expected = "canvas" if drawing else "WebGL|canvas"
     expect(cloud(page)).to_have_attribute("data-drawing", re.compile(expected))
     before = cloud(page).screenshot()
@@ -229,7 +238,7 @@ def test_the_head_that_misleads_is_named_with_its_numbers(page):
     expect(page.locator(".about").first).to_contain_text("The picture misleads most here:")
 
 
-def test_tokens_and_heads_are_chosen_by_keys(page, fabricated):
+def test_tokens_and_heads_are_chosen_by_keys(page):
     page.locator("#strips [role=listbox]").focus()
     for key, n in [("ArrowRight", 0), ("ArrowRight", 1), ("End", 8), ("ArrowLeft", 7)]:
         page.keyboard.press(key)
@@ -297,61 +306,58 @@ def test_each_projection_says_how_far_to_trust_it(page, fabricated):
     expect(about).to_contain_text(said)
 
 
-def test_the_address_brings_the_state_back_and_back_works(open_page, page, path):
+@pytest.fixture
+def again(open_atlas, page, fabricated):
+    """again() -> the page's address in another window."""
+    return lambda: open_atlas(fabricated, hash_=f"#{page.url.partition('#')[2]}")
+
+
+def test_the_address_brings_the_state_back_and_back_works(page, again):
     choose_head(page, "L1H1")
     choose(page, "Colour", "position")
     tokens(page).nth(3).click()
     cloud(page).press("+")
     find(page, "cat")
     expect(page).to_have_url(re.compile("find=cat.*view="))
-    address = page.url
-    other = open_page(path)
-    other.goto(address)
-    other.reload()
-    assert saved(ready(other)) == saved(page)
+    assert state(again()) == state(page)
     explored.go(page, -1)
     expect(page.get_by_label("Find a token")).to_have_value("")
     expect(page.get_by_role("heading", name="L1H1")).to_be_visible()
 
 
-def saved(page):
+def state(page):
     """The parts of the state that an address has."""
     names = "heads", "colour", "search", "point", "projection", "only", "run", "space"
-    state = page.evaluate("JSON.parse(JSON.stringify(atlas.state))")
-    view = [round(x, 3) for x in state["views"][0].values()]
-    return {name: state[name] for name in names}, view
+    whole = page.evaluate("JSON.parse(JSON.stringify(atlas.state))")
+    view = [round(x, 3) for x in whole["views"][0].values()]
+    return {name: whole[name] for name in names}, view
 
 
-def test_a_lasso_comes_back_with_its_address(open_page, page, path):
+def test_a_lasso_comes_back_with_its_address(page, again):
     choose_head(page, "L0H1")
-    spots = np.array(places(page))
-    middle = spots.mean(axis=0)
-    (left, top), (right, bottom) = spots.min(axis=0) - 5, middle
-    seen_atlas.lasso(page, (left, top, right, bottom))
+    lasso_some(page)
     expect(page).to_have_url(re.compile("lasso="))
     said = page.locator(".about").first.text_content()
     assert "The lasso, drawn in L0H1, holds" in said
-    other = open_page(path)
-    other.goto(page.url)
-    other.reload()
-    expect(ready(other).locator(".about").first).to_have_text(said)
+    expect(again().locator(".about").first).to_have_text(said)
 
 
-def test_a_lasso_stays_when_the_projection_changes(open_page, page, path):
+def lasso_some(page):
+    """A lasso around the points of the upper left."""
+    spots = np.array(places(page))
+    seen_atlas.lasso(page, (*spots.min(axis=0) - 5, *spots.mean(axis=0)))
+
+
+def test_a_lasso_stays_when_the_projection_changes(page, again):
     """Its points stay lit, in the page and in its address; choosing 3-D dropped it."""
     choose_head(page, "L0H1")
-    spots = np.array(places(page))
-    (left, top), (right, bottom) = spots.min(axis=0) - 5, spots.mean(axis=0)
-    seen_atlas.lasso(page, (left, top, right, bottom))
+    lasso_some(page)
     expect(page.locator(".about").first).to_contain_text("holds")
     held = re.search(r"holds .* lit", page.locator(".about").first.text_content())[0]
     choose(page, "Projection", "pca3")
     expect(page.locator(".about").first).to_contain_text(held)
     expect(page.locator(".pane")).to_contain_text("two of the three dimensions")
-    other = open_page(path)
-    other.goto(page.url)
-    other.reload()
-    expect(ready(other).locator(".about").first).to_contain_text(held)
+    expect(again().locator(".about").first).to_contain_text(held)
 
 
 @pytest.mark.parametrize("ending", ["SVG", "PNG"])
@@ -374,7 +380,7 @@ def test_the_large_picture_is_saved(page, saved, ending):
 
 
 @pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which can be told to print
-def test_print_has_the_points_and_whole_tables(page, tmp_path):
+def test_print_has_the_points_and_whole_tables(page):
     """The large picture was blank, and the table of keys was cut on the right."""
     choose_head(page, "L0H1")
     page.emulate_media(media="print")
@@ -391,20 +397,13 @@ def test_print_has_the_points_and_whole_tables(page, tmp_path):
 @pytest.mark.parametrize(
     "hash_", ["head=L99H0&point=0,99999&run=7", "lasso=0,0,1&view=x&space=constructor", "%"]
 )
-def test_an_address_that_makes_no_sense_does_no_harm(open_page, path, hash_):
-    page = open_page(path)
-    page.goto(f"{path.as_uri()}#{hash_}")
-    page.reload()
-    expect(ready(page).locator(".thumb[aria-selected=true]")).to_have_count(1)
+def test_an_address_that_makes_no_sense_does_no_harm(open_atlas, fabricated, hash_):
+    page = open_atlas(fabricated, hash_=f"#{hash_}")
+    expect(page.locator(".thumb[aria-selected=true]")).to_have_count(1)
 
 
-def test_two_atlases_side_by_side(open_page, tmp_path):
-    second = atlases.atlas(4, 5, 1, 2, name="the other", seed=2)
-    path = tmp_path / "two.html"
-    atlas.write(atlases.atlas(beside=second), path)
-    page = ready(open_page(path))
-    page.get_by_label("both, side by side").check()
-    ready(page)
+def test_two_atlases_side_by_side(side_by_side):
+    page = side_by_side()
     expect(page.locator(".grid")).to_have_count(2)
     head(page, "L0H1", run=1).click()
     expect(page).to_have_url(re.compile("run=both.*head1=L0H1"))
@@ -416,14 +415,9 @@ def test_two_atlases_side_by_side(open_page, tmp_path):
     expect(page.locator(".grid").get_by_role("option")).to_have_count(2)
 
 
-def test_two_atlases_stand_in_line_and_are_told_in_words(open_page, tmp_path):
+def test_two_atlases_stand_in_line_and_are_told_in_words(side_by_side):
     """Their large pictures begin at one height, though one grid is lower; flags name theirs."""
-    path = tmp_path / "two.html"
-    second = atlases.atlas(4, 5, 1, 2, name="the other", seed=2)
-    atlas.write(atlases.atlas(beside=second, L=4), path)
-    page = ready(open_page(path))
-    page.get_by_label("both, side by side").check()
-    ready(page)
+    page = side_by_side(L=4)
     tops = [page.locator(".cloud").nth(n).bounding_box()["y"] for n in (0, 1)]
     assert abs(tops[0] - tops[1]) < 1
     expect(page.locator("#summary")).to_contain_text("the other: 2 heads in 1 layers.")
@@ -439,11 +433,9 @@ def test_a_search_moves_nothing_but_its_points(page):
     assert cloud(page).bounding_box() == before
 
 
-def test_an_encoder_decoder_has_three_spaces(open_page, tmp_path):
-    path = tmp_path / "three.html"
+def test_an_encoder_decoder_has_three_spaces(open_atlas):
     fabricated = atlases.with_three_spaces()
-    atlas.write(fabricated, path)
-    page = ready(open_page(path))
+    page = open_atlas(fabricated)
     page.get_by_label("the decoder, to its source").check()
     strips = ready(page).locator("#strips [role=listbox]")
     expect(strips).to_have_count(2)
@@ -458,10 +450,9 @@ def test_an_encoder_decoder_has_three_spaces(open_page, tmp_path):
 
 
 @pytest.fixture
-def pictures_page(open_page, tmp_path):
+def pictures_page(open_atlas):
     """The page of an atlas of pictures: 3 × 4 patches, 5 pictures."""
-    atlas.write(atlases.of_pictures(), tmp_path / "pictures.html")
-    return ready(open_page(tmp_path / "pictures.html"))
+    return open_atlas(atlases.of_pictures())
 
 
 SHOWN = """canvas => {
@@ -535,93 +526,66 @@ def test_patches_have_colours_of_their_own_and_are_found_by_their_place(pictures
     )
 
 
-def test_hostile_labels_are_only_shown(open_page, tmp_path):
+def test_hostile_labels_are_only_shown(open_atlas):
     """In tokens, titles, types, classes, flags, settings and names: nothing runs."""
-    word = f"{hostile.MARKUP} {hostile.CONTROL}"
-    fabricated = atlases.hostile_atlas(word)
-    path = tmp_path / "hostile.html"
-    atlas.write(fabricated, path)
-    dialogs = []
-    page = open_page(path)
-    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    page = open_atlas(atlases.hostile_atlas(HOSTILE))
     page.get_by_label("both, side by side").check()
     for colour in ("token type", "word class", "sentence"):
         choose(ready(page), "Colour", colour)
     tokens(page).first.click()
     find(page, "<img src=x onerror=hit()>")
+    hover_and_expect_nothing(page)
+
+
+HOSTILE = f"{hostile.MARKUP} {hostile.CONTROL}"
+
+
+def hover_and_expect_nothing(page):
+    """Over points; `open_page` fails for a dialog."""
     cloud(page).scroll_into_view_if_needed()
     for x, y in places(page)[:5]:
         page.mouse.move(x, y)
     assert page.evaluate("typeof hit") == "undefined"  # so that a call would be an error
     assert page.locator("img, [onerror], [onload], [onmouseover]").count() == 0
     page.wait_for_timeout(200)
-    assert dialogs == []
 
 
-def test_hostile_names_of_pictures_are_only_shown(open_page, tmp_path):
+def test_hostile_names_of_pictures_are_only_shown(open_atlas):
     """In classes, names of files and patches."""
-    path = tmp_path / "pictures.html"
-    word = f"{hostile.MARKUP} {hostile.CONTROL}"
-    fabricated = atlases.of_pictures(word=word)
-    side = fabricated.sides[0]
-    points = side.queries._replace(vocabulary=[word] * 12)
-    side = side._replace(queries=points, keys=points)
-    atlas.write(fabricated._replace(sides=[side], name=word), path)
-    page = ready(open_page(path))
-    dialogs = []
-    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    own = atlases.of_pictures(word=HOSTILE)
+    points = own.sides[0].queries._replace(vocabulary=[HOSTILE] * 12)
+    side = own.sides[0]._replace(queries=points, keys=points)
+    page = open_atlas(own._replace(sides=[side], name=HOSTILE))
     choose(page, "Colour", "class")
     tokens(page).first.click()
-    cloud(page).scroll_into_view_if_needed()
-    for x, y in places(page)[:5]:
-        page.mouse.move(x, y)
+    hover_and_expect_nothing(page)
     expect(page.locator(".tip").first).to_contain_text("<img src=x onerror=hit()>")
-    assert page.evaluate("typeof hit") == "undefined"
-    assert page.locator("img, [onerror], [onload], [onmouseover]").count() == 0
-    assert dialogs == []
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_a_window_with_pictures_scrolls_in_one_direction(open_page, tmp_path, width):
-    path = tmp_path / "pictures.html"
-    atlas.write(atlases.of_pictures(), path)
-    page = ready(open_page(path, width, 800))
+def test_a_window_with_pictures_scrolls_in_one_direction(open_atlas, width):
+    page = open_atlas(atlases.of_pictures(), width, 800)
     tokens(page).nth(3).click()
     assert page.evaluate(WIDTH) <= width
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_a_window_scrolls_in_one_direction(open_page, path, width):
-    page = ready(open_page(path, width, 800))
+def test_a_window_scrolls_in_one_direction(open_atlas, fabricated, width):
+    page = open_atlas(fabricated, width, 800)
     tokens(page).nth(3).click()
     find(page, "the")
     assert page.evaluate(WIDTH) <= width
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_wrong(open_page, tmp_path, dark):
-    """The rules of axe-core that hold for every page (WCAG 2 A and AA, and good practice)."""
-    path = tmp_path / "two.html"
-    atlas.write(atlases.atlas(beside=atlases.atlas(4, 5, 1, 2, name="other", seed=2)), path)
-    page = ready(open_page(path, dark=dark))
-    page.get_by_label("both, side by side").check()
-    tokens(ready(page)).nth(3).click()
+def test_axe_finds_nothing_wrong(side_by_side, dark):
+    page = side_by_side(dark)
+    tokens(page).nth(3).click()
     find(page, "the")
-    assert faults_of(page) == {}
+    assert faults(page) == {}
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_wrong_with_pictures(open_page, tmp_path, dark):
-    path = tmp_path / "pictures.html"
-    atlas.write(atlases.of_pictures(), path)
-    page = ready(open_page(path, dark=dark))
+def test_axe_finds_nothing_wrong_with_pictures(open_atlas, dark):
+    page = open_atlas(atlases.of_pictures(), dark=dark)
     tokens(page).nth(3).click()
     expect(page.locator("#readout")).to_contain_text("“0,3”")
-    assert faults_of(page) == {}
-
-
-def faults_of(page):
-    """What axe-core finds, {rule: elements}."""
-    report = Axe().run(page).response
-    assert len(report["passes"]) > 20  # it has looked
-    return {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
+    assert faults(page) == {}

@@ -1,7 +1,4 @@
-"""How a guess comes about, from left to right, and the heads of a layer: make test-page.
-
-Order: the pages; the flow of a guess; the heads of a layer.
-"""
+"""How a guess comes about, from left to right, and the heads of a layer: make test-page."""
 
 import json
 import re
@@ -10,8 +7,7 @@ import shutil
 import explored
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from explored import ready, settle, tokens, view
+from explored import faults, minus, number, ready, settle, tokens, view
 from playwright.sync_api import expect
 from safetensors.numpy import load_file, save_file
 
@@ -20,35 +16,24 @@ from minitx import weights
 from minitx.analysis.experiments.attribute import attribute
 from minitx.analysis.pages import explore, logit_attribution
 
+MODEL = "tiny-gpt2"
 TEXT = "The old man said that he"
 SHOWN = 12  # heads and MLPs that the flow shows one by one
 
 
-@pytest.fixture(scope="module")
-def model():
-    return minitx.load("tiny-gpt2")
-
-
 @pytest.fixture
-def path(tmp_path, model):
-    explore.write(model, "tiny-gpt2", TEXT, tmp_path / "page.html")
-    return tmp_path / "page.html"
-
-
-@pytest.fixture
-def page(open_page, path):
+def page(explored_page):
     """The page of the text, with all its views drawn."""
-    page = ready(open_page(path))
+    page = explored_page(MODEL, TEXT)
     explored.open_parts(page)
-    settle(page)
-    return page
+    return settle(page)
 
 
 def written(page):
     """What the flow says of each writer, in the order of the pass: [(name, logits)]."""
     texts = view(page, "flow").get_by_role("listitem").all_text_contents()
     parts = [re.match(r"(.+?) ([+−]?\d+\.\d\d)", text).groups() for text in texts]
-    return [(name, float(x.replace("−", "-"))) for name, x in parts]
+    return [(name, number(x)) for name, x in parts]
 
 
 # the flow of a guess
@@ -104,8 +89,7 @@ def test_what_is_for_a_guess_ends_above_a_line_what_is_against_it_below(page):
         ("net", numbers),
     ):
         text = flow.locator("svg text").get_by_text(re.compile(f"^{word} ")).text_content()
-        said = float(text.split()[1].replace("−", "-"))
-        assert said == pytest.approx(sum(own), abs=0.01 * len(numbers)), word
+        assert number(text.split()[1]) == pytest.approx(sum(own), abs=0.01 * len(numbers)), word
 
 
 def test_one_card_shows_a_guess_from_left_to_right_or_head_by_head(page):
@@ -133,16 +117,12 @@ def test_a_flow_is_read_and_chosen_by_keys(page):
     expect(view(page, "flow").locator("[aria-pressed=true]")).to_have_text(name)
 
 
-def percent(x):
-    return f"{x:.0%}"
-
-
 def mlp_said(page, model, layer):
     """Begins with what the panel of the flow says of an MLP."""
     ids = model.tokenizer.encode(TEXT)
     (place,) = logit_attribution.of_text(model, ids, [len(ids) - 1])
     component = logit_attribution.components(model).index(("mlp", layer, -1))
-    parts = [f"{x:+.2f}".replace("-", "−") for x in place.parts[:, component]]
+    parts = [minus(x, "+.2f") for x in place.parts[:, component]]
     pieces = [x.replace(" ", "␣") for x in model.tokenizer.pieces(place.guesses)]
     panel = view(page, "flow").locator(".written")
     expect(panel).to_contain_text(f"MLP {layer} wrote {parts[0]} towards “{pieces[0]}”")
@@ -181,7 +161,7 @@ def test_a_guess_is_told_as_the_experiment_tells_it(page, model):
     result = attribute(model, prompt=TEXT)
     (place,) = logit_attribution.of_text(model, ids, [len(ids) - 1])
     assert place.most_null[0] == pytest.approx(result["largest_null"])
-    largest, chance = (percent(result[name]) for name in ("largest", "largest_null"))
+    largest, chance = (f"{result[name]:.0%}" for name in ("largest", "largest_null"))
     name = result["largest_name"].replace("mlp", "MLP")
     flow = view(page, "flow")
     expect(flow).to_contain_text(f"No part alone makes the guess: {name} is {largest} of the size")
@@ -222,8 +202,7 @@ def test_classes_are_named_by_what_is_attributed(open_page, tmp_path, classifier
     (place,) = logit_attribution.of_text(classifier, ids, [0])
     assert place.guesses[0] != 0
     explore.write(classifier, "classifier", TEXT, tmp_path / "page.html")
-    page = ready(open_page(tmp_path / "page.html"))
-    settle(page)
+    page = settle(ready(open_page(tmp_path / "page.html")))
     expect(page.locator("#flow .hint")).to_contain_text(f"“class {place.guesses[0]}”")
     view(page, "guesses").locator(".bars li").nth(int(place.guesses[2])).click()
     expect(page.locator("#flow").get_by_label("Which guess")).to_have_value("third guess")
@@ -231,13 +210,10 @@ def test_classes_are_named_by_what_is_attributed(open_page, tmp_path, classifier
     expect(page.locator("#writers .hint")).to_contain_text(f"“class {place.guesses[2]}”")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_wrong(open_page, path, dark):
-    page = ready(open_page(path, dark=dark))
-    settle(page)
+def test_axe_finds_nothing_wrong(explored_page, dark):
+    page = explored_page(MODEL, TEXT, dark=dark)
     for name in "#flow", "#layer":
-        report = Axe().run(page, context=name)
-        assert report.violations_count == 0, report.generate_report()
+        assert faults(page, name) == {}
 
 
 # the heads of a layer
@@ -249,7 +225,14 @@ def layer_lines(page):
     return lines.evaluate_all("all => all.map(x => x.getAttribute('stroke'))")
 
 
-def test_a_layer_starts_with_two_heads(page, model):
+def choose_all_heads(page):
+    """Those of the layer, and a token."""
+    view(page, "layer").get_by_role("button", name="all heads").click()
+    tokens(page).nth(4).click()
+    settle(page)
+
+
+def test_a_layer_starts_with_two_heads(page):
     """The chosen one, and the sharpest other one of its layer."""
     explored.click(explored.head(page, "L2H1"))
     settle(page)
@@ -268,9 +251,7 @@ def test_a_layer_starts_with_two_heads(page, model):
 def test_heads_of_a_layer_share_a_view(page, model):
     """A line for each weight from 0.01 on of the chosen token, a colour for each head."""
     explored.click(explored.head(page, "L2H1"))
-    view(page, "layer").get_by_role("button", name="all heads").click()
-    tokens(page).nth(4).click()
-    settle(page)
+    choose_all_heads(page)
     pattern = minitx.run(model, TEXT, ("pattern", 2))["pattern", 2][0, :, 4]
     counts = (pattern >= 0.01).sum(axis=-1)
     colours = layer_lines(page)
@@ -281,10 +262,8 @@ def test_heads_of_a_layer_share_a_view(page, model):
 
 def test_a_head_is_taken_out_by_its_button_and_the_address_keeps_it(page, model):
     explored.click(explored.head(page, "L2H1"))
-    view(page, "layer").get_by_role("button", name="all heads").click()
-    tokens(page).nth(4).click()
+    choose_all_heads(page)
     button = view(page, "layer").get_by_role("button", name="L2H3")
-    settle(page)
     before = len(layer_lines(page))
     button.focus()
     page.keyboard.press("Space")
@@ -299,12 +278,10 @@ def test_a_head_is_taken_out_by_its_button_and_the_address_keeps_it(page, model)
 
 
 def test_a_pointer_says_what_each_head_gives_a_token(page, model):
-    view(page, "layer").get_by_role("button", name="all heads").click()
-    tokens(page).nth(4).click()
-    settle(page)
+    choose_all_heads(page)
     names = view(page, "layer").locator("[aria-label=text]").nth(1).locator("text")
     explored.point(names.nth(2))
     head = int(page.evaluate("minitx.state.head"))
     pattern = minitx.run(model, TEXT, ("pattern", head // 4))["pattern", head // 4][0, :, 4, 2]
-    for number, weight in enumerate(pattern):
-        expect(explored.tip(page, "layer")).to_contain_text(f"H{number}  {weight:.3f}")
+    for n, weight in enumerate(pattern):
+        expect(explored.tip(page, "layer")).to_contain_text(f"H{n}  {weight:.3f}")

@@ -1,26 +1,19 @@
-"""How the pages of `minitx serve` and `minitx explore` are laid out: make test-page.
-
-Order: the pages; what is seen first; folded views; what is said in plain words; the strip of
-tokens; steps of the history; what a model reads.
-"""
+"""How the pages of `minitx serve` and `minitx explore` are laid out: make test-page."""
 
 import re
 
 import explored
 import numpy as np
 import pytest
-import served
-from axe_playwright_python.sync_playwright import Axe
-from explored import click, head, ready, settle, tokens, view
+from explored import WIDTH, click, faults, head, settle, tokens, view
 from playwright.sync_api import expect
 
 import minitx
 from minitx.analysis.contract import own_texts
-from minitx.analysis.live.runs import Runs
-from minitx.analysis.pages import explore
 from minitx.analysis.texts import corpus
 
 TEXT = "He looked at her, and then he went out of the room."
+MODELS = "tiny-roberta", "tiny-gpt2", "tiny-bart"
 LONG = (
     "The old man said that he had never seen such a thing in all his life, and that he would go to "
     "the sea in the morning to look for it again, if the wind was good and the boat was ready when "
@@ -28,50 +21,7 @@ LONG = (
 )
 HEBREW = "שלום לכולם"
 HEIGHT = "document.documentElement.scrollHeight"
-WIDTH = "document.documentElement.scrollWidth"
-WIDTHS = 320, 390, 768, 1280, 1920
-
-
-@pytest.fixture(scope="module")
-def port():
-    """Of a live page of a masked model, a causal one and an encoder-decoder."""
-    runs = Runs({name: minitx.load(name) for name in ("tiny-roberta", "tiny-gpt2", "tiny-bart")})
-    with served.listening(runs, TEXT) as port:
-        yield port
-
-
-@pytest.fixture
-def live(launch, kind, port):
-    """live(width, height, hash) -> the live page in a window of its own."""
-    contexts = []
-
-    def live(width, height, hash_="", dark=False):
-        context = launch(kind, dark).new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/#{hash_}")
-        settle(ready(page))
-        return page
-
-    yield live
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def static(open_page, tmp_path):
-    """static(name, text, width, height) -> the page of `minitx explore`."""
-
-    def static(name, text, width=1280, height=800):
-        path = tmp_path / "page.html"
-        explore.write(minitx.load(name), name, text, path)
-        page = open_page(path, width, height)
-        settle(ready(page))
-        return page
-
-    return static
+LAPTOP = 1280, 800
 
 
 def bottom(element):
@@ -85,7 +35,7 @@ def bottom(element):
 
 def test_heat_maps_stand_above_the_fold(live):
     """At 1280 x 800 two rows of heads, of which the first began at 1129, and half the matrix."""
-    page = live(1280, 800)
+    page = live(height=800)
     assert page.evaluate("scrollY") == 0
     assert bottom(explored.head(page, "L1H0")) <= 800  # measured 733
     matrix = view(page, "matrix").locator("image").last
@@ -96,7 +46,7 @@ def test_heat_maps_stand_above_the_fold(live):
 
 def test_a_telephone_shows_the_live_page_in_3000_pixels(live):
     """8,021 before. The changes stay in sight in one row, with the tokens in another."""
-    page = live(390, 844)
+    page = live("", 390, 844)
     assert page.evaluate(HEIGHT) <= 3000
     assert page.evaluate(WIDTH) <= 390
     page.get_by_text("Change the model", exact=True).click()
@@ -108,19 +58,18 @@ def test_a_telephone_shows_the_live_page_in_3000_pixels(live):
     assert len(boxes) >= 4 and len({round(box["y"]) for box in boxes}) == 1
 
 
-def test_a_telephone_shows_a_page_of_explore_in_3000_pixels(static):
+def test_a_telephone_shows_a_page_of_explore_in_3000_pixels(explored_page):
     """Measured 2,325 and 2,328."""
     for name, text in (("tiny-gpt2", "The old man said that he"), ("tiny-roberta", TEXT)):
-        page = static(name, text, 390, 844)
+        page = explored_page(name, text, 390, 844)
         assert page.evaluate(HEIGHT) <= 3000
         assert page.evaluate(WIDTH) <= 390
 
 
-@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("hash_", ["", "token=5", "model=tiny-gpt2&text=The+old+man+said+that+he"])
 def test_what_stays_in_sight_leaves_the_window_to_the_views(live, hash_, dark):
     """Tokens, the sentence, and what is done to them: 147 pixels before, measured 97."""
-    page = live(1280, 800, hash_, dark)
+    page = live(hash_, height=800, dark=dark)
     page.evaluate("scrollTo(0, 900)")
     text = page.locator("#text").bounding_box()
     assert text["y"] == 0 and text["height"] <= 100
@@ -132,9 +81,9 @@ ENDS = """[...document.querySelectorAll("main figure")].map(x => x.getBoundingCl
   .filter(x => x.height).map(x => [x.top, x.right])"""
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 def test_no_width_scrolls_sideways_nor_leaves_a_row_half_empty(live, width):
-    page = live(width, 900)
+    page = live("", width, 900)
     assert page.evaluate(WIDTH) <= width
     rows = {}
     for top, right in page.evaluate(ENDS):
@@ -149,7 +98,7 @@ CONTROLS = ":is(button, select, input, textarea, a, summary):visible"
 
 def test_few_controls_stand_before_the_first_picture(live):
     """21 before: what changes the model is folded, until something is changed."""
-    page = live(1280, 800)
+    page = live()
     top = page.locator("#heads").bounding_box()["y"]
     shown = [x.bounding_box() for x in page.locator(CONTROLS).all()]
     assert len([box for box in shown if box["y"] < top]) <= 15
@@ -157,7 +106,7 @@ def test_few_controls_stand_before_the_first_picture(live):
     expect(page.locator("#live-reset")).to_be_hidden()
     page.get_by_text("Change the model", exact=True).click()
     expect(page.locator("#live-changes .note:visible")).to_have_count(5)  # a line below each
-    page = live(1280, 800, "changes=%7B%22positions%22:%22zero%22%7D")
+    page = live("changes=%7B%22positions%22:%22zero%22%7D")
     expect(page.locator("#live-positions")).to_have_value("zero")
     expect(page.locator("#live-positions")).to_be_visible()
     page.locator("#live-reset").click()
@@ -174,7 +123,7 @@ SHORT = "model=tiny-gpt2&text=The+old+man+said+that+he"
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_no_row_of_cards_has_a_large_hole(live, width, hash_):
     """Below a card, down to the bottom of its row: 480 pixels before, at 1280."""
-    page = live(width, 800, hash_)
+    page = live(hash_, width, 800)
     if hash_ == SHORT:
         expect(page.locator("#live-status")).to_contain_text("Model unchanged")
         settle(page)
@@ -184,50 +133,41 @@ def test_no_row_of_cards_has_a_large_hole(live, width, hash_):
     assert max(max(row) - min(row) for row in rows.values()) < 200
 
 
-@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_has_no_complaint_of_the_live_page(live, width, dark):
     changes = "changes=%7B%22mask%22:%7B%22family%22:%22alibi%22%7D%7D&token=3"
-    page = live(width, 800, f"model=tiny-gpt2&{changes}", dark)
+    page = live(f"model=tiny-gpt2&{changes}", width, 800, dark)
     expect(page.locator("#live-status")).to_contain_text("Changed: mask alibi")
     settle(page)
-    report = Axe().run(page).response
-    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
-    assert faults == {}
+    assert faults(page) == {}
 
 
 def test_axe_has_no_complaint_of_a_difference_with_its_python(live):
     """And every view open; an empty picture of a mask had no name."""
-    page = live(1280, 800, OFF.replace("run=1", "run=difference&token=3"))
+    page = live(OFF.replace("run=1", "run=difference&token=3"))
     expect(page.locator("#live-status")).to_contain_text("Changed: L0H1 off")
     page.locator("#live-python").click()
     expect(page.locator("#live-code")).to_be_visible()
     page.evaluate("document.querySelectorAll('main details').forEach(x => { x.open = true })")
     page.evaluate("minitx.drawAll()")
     settle(page)
-    report = Axe().run(page).response
-    assert {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]} == {}
+    assert faults(page) == {}
 
 
 # folded views
 
 
 def test_the_overview_opens_by_its_title(live):
-    page = live(1280, 800)
+    page = live()
     steps = page.get_by_role("group", name="The whole pass")
     expect(steps).to_have_count(0)
     page.get_by_role("heading", name="The whole pass, step by step").click()
     expect(steps).to_be_visible()
 
 
-def test_the_walk_opens_what_it_speaks_of(live):
-    page = live(390, 844, "walk=4")
-    expect(view(page, "neurons").locator("svg").first).to_be_in_viewport()
-
-
 def test_a_guess_whose_parts_are_at_chance_says_so_in_one_line(live):
     """The picture is folded, the title names the token, and the text marks it."""
-    page = live(1280, 800)
+    page = live()
     flow = page.locator("#flow")
     expect(flow).to_contain_text("No part of this guess stands out")
     expect(flow.locator("svg").last).to_be_hidden()
@@ -242,13 +182,13 @@ def test_a_guess_whose_parts_are_at_chance_says_so_in_one_line(live):
 
 
 def test_a_link_to_a_view_opens_it(live):
-    page = live(390, 844, "view=lens&step=softmax")
+    page = live("view=lens&step=softmax", 390, 844)
     expect(page.locator("#lens svg").last).to_be_visible()
     expect(page.get_by_role("group", name="The whole pass")).to_be_visible()
 
 
 def test_the_layers_of_a_picture_stay_in_sight_however_far_it_is_scrolled(live):
-    page = live(390, 844, "view=lens")
+    page = live("view=lens", 390, 844)
     plot = page.locator("#lens .plot")
     names = plot.locator(".rows text")
     expect(names.first).to_have_text("embed")
@@ -266,7 +206,7 @@ def test_the_layers_of_a_picture_stay_in_sight_however_far_it_is_scrolled(live):
 @pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
 def test_no_card_of_an_encoder_decoder_is_blank(live, part):
     """Also one that was never scrolled to."""
-    page = live(1280, 800, f"model=tiny-bart&text=3+May+1912&part={part}")
+    page = live(f"model=tiny-bart&text=3+May+1912&part={part}")
     expect(page.locator("#live-status")).to_contain_text("Model unchanged")
     settle(page)
     for card in page.locator("main figure:visible:has(> details[open]) .plot").all():
@@ -286,7 +226,7 @@ def test_a_head_is_told_in_a_sentence_with_its_chance(live):
     model = minitx.load("tiny-roberta")
     pattern = minitx.run(model, TEXT, ("pattern", 0))["pattern", 0][0, 3]
     T = len(pattern)
-    page = live(1280, 800)
+    page = live()
     click(head(page, "L0H3"))
     mean = np.diagonal(pattern, -1).mean()
     sentence = "L0H3 looks most at the token before: on average over the tokens "
@@ -308,15 +248,15 @@ def test_heads_that_look_at_an_offset_have_its_number(live):
         means = {n: np.diagonal(own, n).mean() for n in range(-10, 11)}
         best = max(means, key=means.get)
         if means[best] >= 0.5:
-            marks.append(f"{best:+d}".replace("-", "−"))
-    page = live(1280, 800)
+            marks.append(explored.minus(best, "+d"))
+    page = live()
     texts = view(page, "heads").locator("svg [aria-label=text]").first.locator("text")
     expect(texts).to_have_text(marks)
     assert {"−2", "−1", "+1", "+2"} <= {*marks}
 
 
 def test_the_plane_says_how_far_it_can_be_believed(live):
-    page = live(1280, 800)
+    page = live()
     click(head(page, "L0H3"))
     said = (
         "The plane shows the nearest key rightly for 21% of the queries (full space: 100%; chance"
@@ -331,7 +271,7 @@ def test_the_plane_says_how_far_it_can_be_believed(live):
 
 @pytest.mark.parametrize("name", ["joint", "matrix"])
 def test_positions_stand_in_pictures_and_words_in_hover_texts(live, name):
-    page = live(1280, 800)
+    page = live()
     texts = view(page, name).locator("svg").last.locator("text:not([aria-label=tip] *)")
     across = [x for x in texts.all_text_contents() if re.fullmatch(r"\d+", x)]
     assert len(across) >= 10
@@ -342,15 +282,15 @@ def test_positions_stand_in_pictures_and_words_in_hover_texts(live, name):
 
 def test_a_wave_is_told_where_noise_has_none(live):
     """Fisher's test; of 19 tokens none stands out, of 64 the eight tokens of the weights do."""
-    page = live(1280, 800)
+    page = live()
     expect(page.locator("#columns .hint")).to_contain_text("None stands out from noise")
-    page = live(1280, 800, f"text={LONG.replace(' ', '+')}&head=L0H1")
+    page = live(f"text={LONG.replace(' ', '+')}&head=L0H1")
     expect(view(page, "columns")).to_contain_text("% of ‖W_A‖²: a wave of 8.0 tokens")
     expect(page.locator("#columns .hint")).to_contain_text("Regular waves")
 
 
 def test_values_show_what_is_taken_before_a_token_is_chosen(live):
-    page = live(1280, 800)
+    page = live()
     expect(view(page, "values")).to_contain_text("taken on average")
     tokens(page).nth(3).click()
     expect(view(page, "values")).not_to_contain_text("taken on average")
@@ -364,7 +304,7 @@ def test_values_are_told_in_numbers(live):
     weights = trace["pattern", 0][0, 3, 5]
     lengths = np.linalg.norm(trace["v", 0][0, 3], axis=-1)
     key = int((weights * lengths).argmax())
-    page = live(1280, 800, "head=L0H3&token=5")
+    page = live("head=L0H3&token=5")
     label = tokens(page).nth(key).text_content()
     said = (
         f"Most is taken of “{label}” ({key}): weight {weights[key]:.3f} × length {lengths[key]:.2f}"
@@ -375,7 +315,7 @@ def test_values_are_told_in_numbers(live):
 
 def test_what_needs_a_token_can_be_used_once_one_is_chosen(live):
     """Until then it is disabled or hidden, and says why; the dashed frame is explained."""
-    page = live(1280, 800)
+    page = live()
     side = page.locator("#side")
     controls = side.locator("input")
     expect(page.locator("#release")).to_be_hidden()
@@ -395,7 +335,7 @@ def test_what_needs_a_token_can_be_used_once_one_is_chosen(live):
 
 def test_every_list_has_a_name_that_is_seen(live):
     """A word of the name that those hear who do not see it."""
-    page = live(1280, 800)
+    page = live()
     lists = page.locator("main select:visible").all()
     assert len(lists) >= 9
     for select in lists:
@@ -408,7 +348,7 @@ OFF = "changes=%7B%22heads_off%22:%5B%5B0,1%5D%5D%7D&head=L0H3&run=1"
 
 def test_a_line_through_a_head_means_that_it_is_off(live):
     """And nothing else: a head that is not shown has an empty box."""
-    page = live(1280, 800, OFF)
+    page = live(OFF)
     expect(page.locator("#live-status")).to_contain_text("Changed: L0H1 off")
     settle(page)
     lines = {}
@@ -430,10 +370,9 @@ NEAREST = """[...Array(16).keys()].slice(0, L * H).flatMap(head => {
 })"""
 
 
-@pytest.mark.parametrize("dark", [False, True])
 def test_a_colour_has_one_meaning(live, dark):
     """Of heads in a layer none is that of queries, keys, the chosen one, more or less."""
-    page = live(1280, 800, dark=dark)
+    page = live(dark=dark)
     assert min(page.evaluate(NEAREST)) > 20  # 8 in light, 9 in dark before
     text = page.evaluate("colours().text")
     flow = page.locator("#flow")
@@ -459,9 +398,8 @@ CONTRASTS = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("dark", [False, True])
 def test_guesses_after_every_layer_have_a_scale_and_can_be_read(live, dark):
-    page = live(1280, 800, dark=dark)
+    page = live(dark=dark)
     expect(view(page, "lens")).to_contain_text("probability of the likeliest token")
     expect(view(page, "lens")).to_contain_text("100%")
     contrasts = page.evaluate(CONTRASTS)
@@ -470,11 +408,11 @@ def test_guesses_after_every_layer_have_a_scale_and_can_be_read(live, dark):
 
 def test_every_point_of_the_plane_has_its_number_or_it_is_said(live):
     """Here all 38 have one; of 64 tokens some have no room, and the page counts them."""
-    page = live(1280, 800)
+    page = live()
     points = explored.dots(page, "joint").count()
     numbers = "[aria-label=text][stroke-width='3'] text"
     assert view(page, "joint").locator(numbers).count() == points == 38
-    page = live(1280, 800, f"text={LONG.replace(' ', '+')}")
+    page = live(f"text={LONG.replace(' ', '+')}")
     expect(page.locator("#live-status")).to_contain_text("Model unchanged")
     settle(page)
     said = view(page, "joint").get_by_text("have no room for their number").text_content()
@@ -485,7 +423,7 @@ def test_every_point_of_the_plane_has_its_number_or_it_is_said(live):
 
 def test_a_guess_that_is_the_token_itself_is_not_listed(live):
     """17 of 19 rows were the same; all are a button away, and the address keeps that."""
-    page = live(1280, 800)
+    page = live()
     rows = page.get_by_role("grid").get_by_role("row")
     expect(rows).to_have_count(4)  # the columns' names, <s>, the token whose guess is shown, </s>
     expect(view(page, "guesses")).to_contain_text("At 16 other tokens the best guess is the token")
@@ -500,7 +438,7 @@ def test_a_guess_that_is_the_token_itself_is_not_listed(live):
 
 def test_links_and_buttons_say_what_they_are(live):
     """Links are alike, and the button that saves says what it saves."""
-    page = live(1280, 800)
+    page = live()
     colour = "x => getComputedStyle(x).color"
     links = page.locator("header button.inline, #live-atlas a").all()
     assert len(links) == 3 and len({link.evaluate(colour) for link in links}) == 1
@@ -509,12 +447,12 @@ def test_links_and_buttons_say_what_they_are(live):
         expect(page.locator("body")).not_to_contain_text(word)
 
 
-def test_signs_are_explained_where_they_stand(static):
+def test_signs_are_explained_where_they_stand(explored_page):
     """␣ always; ⏎ if the text, a guess or a word of a head is a line break."""
-    page = static("tiny-gpt2", "He said:\nThe old man")
+    page = explored_page("tiny-gpt2", "He said:\nThe old man", *LAPTOP)
     expect(tokens(page).get_by_text("⏎", exact=True)).to_be_visible()
     expect(page.locator("header")).to_contain_text("␣ is a space. ⏎ is a line break.")
-    page = static("tiny-bert", "The old [MASK] went down the road.")
+    page = explored_page("tiny-bert", "The old [MASK] went down the road.", *LAPTOP)
     expect(page.locator("header")).to_contain_text("␣ is a space.")
     expect(page.locator("header")).not_to_contain_text("⏎")
 
@@ -527,17 +465,17 @@ BOXES = (
 # the strip of tokens
 
 
-def test_a_long_text_says_that_its_strip_scrolls(static):
-    page = static("tiny-gpt2", " ".join([TEXT] * 14))
+def test_a_long_text_says_that_its_strip_scrolls(explored_page):
+    page = explored_page("tiny-gpt2", " ".join([TEXT] * 14), *LAPTOP)
     count = tokens(page).count()
     assert count > 200
     expect(page.locator("#more")).to_have_text(f"{count} tokens: scroll for the others.")
-    page = static("tiny-gpt2", TEXT)
+    page = explored_page("tiny-gpt2", TEXT, *LAPTOP)
     expect(page.locator("#more")).to_be_empty()
 
 
-def test_letters_that_are_cut_into_bytes_are_labelled_with_their_part(static):
-    page = static("tiny-gpt2", HEBREW)
+def test_letters_that_are_cut_into_bytes_are_labelled_with_their_part(explored_page):
+    page = explored_page("tiny-gpt2", HEBREW, *LAPTOP)
     expect(tokens(page).first).to_have_text("ש␣1/2")
 
 
@@ -551,9 +489,9 @@ SIDES = """[...document.querySelectorAll("#lines .plot [aria-label=text] text")]
 }).filter(Boolean)"""
 
 
-def test_a_number_keeps_its_side_of_a_word_that_is_read_from_the_right(static):
+def test_a_number_keeps_its_side_of_a_word_that_is_read_from_the_right(explored_page):
     """Of queries on the left, of keys on the right; it stood on the other side of Hebrew."""
-    page = static("tiny-gpt2", HEBREW)
+    page = explored_page("tiny-gpt2", HEBREW, *LAPTOP)
     sides = page.evaluate(SIDES)
     assert len(sides) == 2 * tokens(page).count()
     for is_query, number, width in sides:
@@ -561,9 +499,9 @@ def test_a_number_keeps_its_side_of_a_word_that_is_read_from_the_right(static):
 
 
 @pytest.mark.parametrize(("words", "is_cut"), [(f"{TEXT} {TEXT[:-13]}", False), (LONG, True)])
-def test_who_looks_at_whom_is_seen_whole_or_says_that_it_is_not(static, words, is_cut):
+def test_who_looks_at_whom_is_seen_whole_or_says_that_it_is_not(explored_page, words, is_cut):
     """29 tokens were cut at the 27th, without a word."""
-    page = static("tiny-gpt2", words)
+    page = explored_page("tiny-gpt2", words, *LAPTOP)
     assert tokens(page).count() > 34 if is_cut else 28 <= tokens(page).count() <= 34
     box = view(page, "lines")
     assert box.evaluate("x => x.scrollHeight > x.clientHeight + 1") == is_cut
@@ -576,7 +514,7 @@ def test_who_looks_at_whom_is_seen_whole_or_says_that_it_is_not(static, words, i
 
 def test_a_minus_of_a_small_picture_stands_off_its_diagonal(live):
     """Where the diagonal began the minus of −2 read as an equals sign."""
-    page = live(1280, 800)
+    page = live()
     cells = page.locator("#heads rect[role=option]").evaluate_all(BOXES)
     marks = page.locator("#heads svg [aria-label=text]").first.locator("text").evaluate_all(BOXES)
     assert len(marks) >= 3
@@ -589,8 +527,8 @@ def test_a_minus_of_a_small_picture_stands_off_its_diagonal(live):
 # steps of the history
 
 
-def test_back_takes_a_choice_back_on_a_page_that_stands_alone(static):
-    page = static("tiny-gpt2", TEXT)
+def test_back_takes_a_choice_back_on_a_page_that_stands_alone(explored_page):
+    page = explored_page("tiny-gpt2", TEXT, *LAPTOP)
     click(head(page, "L1H1"))
     expect(page).to_have_url(re.compile("head=L1H1"))
     tokens(page).nth(3).click()
@@ -610,7 +548,7 @@ def test_back_takes_a_choice_back_on_a_page_that_stands_alone(static):
 
 def test_a_server_that_came_back_is_asked_again_whatever_was_asked(live):
     """Also after what is no run: the Python, a page that is saved."""
-    page = live(1280, 800)
+    page = live()
     status = page.locator("#live-status")
     page.context.set_offline(True)
     page.locator("#live-python").click()
@@ -624,7 +562,7 @@ def test_a_server_that_came_back_is_asked_again_whatever_was_asked(live):
 
 
 def test_another_model_gets_a_text_of_its_own_kind(live):
-    page = live(1280, 800)
+    page = live()
     text, kind = page.locator("#live-text"), page.locator("#live-kind")
     text.fill("The dog ran.")
     expect(page.locator("#live-status")).to_contain_text("Model unchanged · 8 tokens ·")

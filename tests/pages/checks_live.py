@@ -1,7 +1,4 @@
-"""The page of `minitx serve` in a real browser: make test-page.
-
-Order: the page; text; changes; guesses; what goes wrong; the address, saving, the Python.
-"""
+"""The page of `minitx serve` in a real browser: make test-page."""
 
 import re
 from urllib.parse import parse_qs
@@ -11,6 +8,7 @@ import new_change
 import numpy as np
 import pytest
 import served
+from explored import number, part, settle
 from playwright.sync_api import expect
 
 import minitx
@@ -24,45 +22,30 @@ TEXT = "He looked at her, and then he went out of the room."
 MODELS = "tiny-roberta", "tiny-gpt2", "tiny-bart"
 
 
-@pytest.fixture(scope="module")
-def runs():
-    return Runs({name: minitx.load(name) for name in MODELS})
-
-
-@pytest.fixture(scope="module")
-def port(runs):
-    with served.listening(runs, TEXT) as port:
-        yield port
-
-
 @pytest.fixture
-def page(launch, kind, port):
+def page(live):
     """The live page, which complains of nothing and asks nobody but its own server."""
-    complaints, requests = [], []
-    context = launch(kind, False).new_context(viewport={"width": 1280, "height": 900})
-    context.on("weberror", lambda error: complaints.append(str(error.error)))
-    context.on("request", lambda request: requests.append(request.url))
-    page = context.new_page()
-    page.goto(f"http://127.0.0.1:{port}/")
-    explored.ready(page)
+    page = live()
     page.get_by_text("Change the model", exact=True).click()
-    yield page
-    context.close()
-    assert complaints == []
-    own = f"http://127.0.0.1:{port}/", f"blob:http://127.0.0.1:{port}/", "data:"
-    assert [url for url in requests if not url.startswith(own)] == []
-
-
-def part(page, name):
-    """A control of the live page."""
-    return page.locator(f"#live-{name}")
+    return page
 
 
 def answered(page, says):
-    """The page, once the server has answered with these words."""
+    """The server has answered with these words."""
     expect(part(page, "status")).to_contain_text(re.compile(says))
     expect(part(page, "status")).not_to_have_class(re.compile("waits"))
-    return page
+
+
+def take_positions_away(page):
+    part(page, "positions").select_option("zero")
+    answered(page, "Changed: positions at zero")
+
+
+def switch_off(page, name):
+    """A head, which is chosen then."""
+    explored.click(explored.head(page, name))
+    part(page, "heads_off").click()
+    answered(page, f"Changed: {name} off")
 
 
 def set_to(control, value):
@@ -85,10 +68,10 @@ def run(page, name):
 # text
 
 
-def test_views_follow_the_text(page, runs):
+def test_views_follow_the_text(page, models):
     part(page, "text").fill("The dog ran.")
     answered(page, "Model unchanged")
-    tokenizer = runs.models["tiny-roberta"].tokenizer
+    tokenizer = models["tiny-roberta"].tokenizer
     pieces = tokenizer.pieces(tokenizer.encode("The dog ran."))
     assert [label.replace("␣", " ") for label in labels(page)] == pieces
 
@@ -111,15 +94,14 @@ def test_a_hostile_text_does_nothing(page):
 # changes
 
 
-def test_a_change_is_looked_at_beside_the_model_as_it_is(page, runs):
+def test_a_change_is_looked_at_beside_the_model_as_it_is(page, models):
     explored.click(explored.head(page, "L0H3"))
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed: positions at zero")
+    take_positions_away(page)
     expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
     part(page, "null").check()
     expect(page.locator("#compared")).to_contain_text("by chance")
     shown = [float(x) for x in re.findall(r"0\.\d+", page.locator("#compared").text_content())]
-    model = runs.models["tiny-roberta"]
+    model = models["tiny-roberta"]
     changes = Changes("zero")
     wanted = [before(model, Changes()), before(model, changes), before(model, changes.null())]
     assert shown[:3] == pytest.approx(wanted, abs=6e-4)  # written with three digits
@@ -135,8 +117,7 @@ def test_a_head_at_chance_is_not_listed(page):
     names = [option.get_attribute("aria-label")[:4] for option in explored.heads(page).all()]
     assert names == ["L0H3", "L1H1", "L2H0"]
     explored.expect_selected(explored.head(page, "L0H3"))  # the sharpest of them
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed: positions at zero")
+    take_positions_away(page)
     expect(explored.view(page, "heads")).to_have_text("No head exceeds chance there.")
     expect(page.locator("#compared")).to_contain_text("(at chance)")
     expect(explored.readout(page)).to_contain_text("no offset that clearly gets more than chance")
@@ -155,9 +136,7 @@ def before(model, changes):
 
 
 def test_heads_and_layers_are_switched_by_a_click(page):
-    explored.click(explored.head(page, "L1H2"))
-    part(page, "heads_off").click()
-    answered(page, "Changed: L1H2 off")
+    switch_off(page, "L1H2")
     expect(part(page, "heads_off")).to_have_text("switch L1H2 on again")
     page.get_by_role("button", name="L3", exact=True).click()
     answered(page, "L1H2 off; layer 3 off")
@@ -190,10 +169,10 @@ def test_the_dial_and_the_shift(page):
     answered(page, "the text 20 tokens later")
 
 
-def test_a_change_that_is_one_record_has_its_control(launch, kind, runs, monkeypatch):
+def test_a_change_that_is_one_record_has_its_control(new_page, models, monkeypatch):
     monkeypatch.setitem(CHANGES, new_change.RECORD.name, new_change.RECORD)
-    page = launch(kind, False).new_page()
-    with served.listening(Runs({"tiny-roberta": runs.models["tiny-roberta"]}), TEXT) as port:
+    page = new_page(1280, 900)
+    with served.listening(Runs({"tiny-roberta": models["tiny-roberta"]}), TEXT) as port:
         page.goto(f"http://127.0.0.1:{port}/")
         page.get_by_text("Change the model", exact=True).click()
         set_to(page.get_by_role("slider", name="Scores times"), 3)
@@ -265,22 +244,19 @@ def test_the_steps_of_an_encoder_decoder(page):
     said = part(page, "guesses").locator("tr td:nth-child(3)")
     expect(said).to_have_text(["<s>", *"1912-05-03", "</s>"])
     page.get_by_label("decoder", exact=True).check()
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed: positions at zero")
+    take_positions_away(page)
     expect(part(page, "guesses").locator("th")).to_contain_text(["changed: prediction"])
     page.get_by_label("cross-attention", exact=True).check()
     for name in "positions", "dial", "family":
         expect(part(page, name)).to_be_disabled()
 
 
-def test_the_difference_of_a_flow_is_subtracted(page, runs):
+def test_the_difference_of_a_flow_is_subtracted(page, models):
     """Part by part, where both runs guess the same token; the parts add up to the whole change."""
     explored.tokens(page).nth(3).click()
-    explored.click(explored.head(page, "L0H3"))
-    part(page, "heads_off").click()
-    answered(page, "Changed: L0H3 off")
+    switch_off(page, "L0H3")
     run(page, "the difference").click()
-    model = runs.models["tiny-roberta"]
+    model = models["tiny-roberta"]
     ids = model.tokenizer.encode(TEXT)
     changed = {"edits": Changes(heads_off=[(0, 3)]).edits(model, ids)}
     before, after = (
@@ -297,9 +273,9 @@ def test_the_difference_of_a_flow_is_subtracted(page, runs):
     for name, x in numbers.items():
         layer, head = int(re.search(r"\d", name)[0]), int(name[-1])
         key = ("head", layer, head) if name[0] == "L" else ("mlp", layer, -1)
-        assert float(x.replace("−", "-")) == pytest.approx(changes[key], abs=0.006)
+        assert number(x) == pytest.approx(changes[key], abs=0.006)
     (total,) = re.findall(r"all parts together ([+−]?\d+\.\d\d)", said)
-    assert float(total.replace("−", "-")) == pytest.approx(sum(changes.values()), abs=0.02)
+    assert number(total) == pytest.approx(sum(changes.values()), abs=0.02)
 
 
 # what goes wrong
@@ -355,8 +331,7 @@ def test_back_takes_one_step_back(page):
     part(page, "text").fill("")
     part(page, "text").press_sequentially("A dog ran.", delay=15)
     answered(page, "Model unchanged")
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed: positions at zero")
+    take_positions_away(page)
     part(page, "positions").select_option("shuffled")
     answered(page, "Changed: positions shuffled")
     explored.go(page, -1)
@@ -381,41 +356,25 @@ def test_the_address_brings_part_and_head_of_another_model_back(page, port):
     expect(explored.readout(page)).to_contain_text("L1H2")
 
 
-def test_a_saved_page_stands_alone(page, saved, launch, kind):
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed")
-    path = saved(part(page, "save"))
-    alone = launch(kind, False).new_page()
-    alone.goto(path.as_uri())
-    explored.ready(alone)
-    expect(alone.locator("#run")).to_contain_text("changed")
-    assert alone.locator("#live").count() == 0
-    alone.close()
-
-
-def test_a_saved_page_opens_as_it_was_saved(page, saved, launch, kind):
+def test_a_saved_page_opens_as_it_was_saved(page, saved, open_page):
     """Head, token, side, and the difference; its own address comes first."""
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed")
+    take_positions_away(page)
     explored.click(explored.head(page, "L1H2"))
     run(page, "the difference").click()
     explored.tokens(page).nth(4).click()
     page.get_by_label("what looks at it").check()
     path = saved(part(page, "save"))
-    alone = launch(kind, False).new_page()
-    alone.goto(path.as_uri())
-    explored.ready(alone)
+    alone = explored.ready(open_page(path))
+    assert alone.locator("#live").count() == 0
     expect(alone.get_by_label("the difference")).to_be_checked()
     explored.expect_selected(explored.head(alone, "L1H2"))
     assert explored.choice(alone) == (4, "key")
-    alone.goto("about:blank")
-    alone.goto(path.as_uri() + "#head=L2H3")
-    explored.expect_selected(explored.head(explored.ready(alone), "L2H3"))
+    alone = explored.ready(open_page(path, hash_="#head=L2H3"))
+    explored.expect_selected(explored.head(alone, "L2H3"))
     assert explored.choice(alone) == (None, "query")
-    alone.close()
 
 
-def test_a_saved_page_says_what_was_changed(page, saved, launch, kind):
+def test_a_saved_page_says_what_was_changed(page, saved, open_page):
     """As the live page does; of a chosen token too, where a head is off."""
     explored.click(explored.head(page, "L1H2"))
     part(page, "heads_off").click()
@@ -423,22 +382,16 @@ def test_a_saved_page_says_what_was_changed(page, saved, launch, kind):
     answered(page, "Changed: L1H2 off; MLP 3 off")
     run(page, "the difference").click()
     explored.tokens(page).nth(4).click()
-    path = saved(part(page, "save"))
-    alone = launch(kind, False).new_page()
-    alone.goto(path.as_uri())
-    explored.ready(alone)
+    alone = explored.ready(open_page(saved(part(page, "save"))))
     expect(alone.get_by_text("Changed: L1H2 off; MLP 3 off.", exact=True)).to_be_visible()
     expect(explored.readout(alone)).to_contain_text(
         "L1H2 is off: what it reads is not written. L1H2, “changed” less “as is”: "
     )
-    alone.close()
 
 
 def test_sentences_of_a_difference_have_verbs(page):
     """And the legend has the words of the caption."""
-    explored.click(explored.head(page, "L1H2"))
-    part(page, "heads_off").click()
-    answered(page, "Changed: L1H2 off")
+    switch_off(page, "L1H2")
     run(page, "the difference").click()
     said = explored.readout(page)
     expect(said).to_contain_text(
@@ -477,8 +430,7 @@ def test_a_change_stands_in_the_address_at_once(page):
 
 def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     explored.click(explored.head(page, "L0H3"))
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed")
+    take_positions_away(page)
     part(page, "python").click()
     code = part(page, "code").locator("pre")
     expect(code).to_contain_text("trace = minitx.run(model, tokens, edits=edits)")
@@ -488,7 +440,7 @@ def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     first, *guesses = capsys.readouterr().out.splitlines()
     (shown,) = re.findall(r"“changed” (0\.\d+)", page.locator("#compared").text_content())
     assert first == f"L0H3, offset -1: {shown}"
-    explored.settle(page)
+    settle(page)
     bars = explored.view(page, "guesses").locator(".bars li")
     said = [x.locator("span").nth(1).text_content() for x in bars.all()]
     assert len(guesses) == len(said) == 5
@@ -500,20 +452,19 @@ def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
     expect(part(page, "code")).not_to_be_visible()
 
 
-def test_a_difference_has_every_number_that_the_server_knows(page, runs):
+def test_a_difference_has_every_number_that_the_server_knows(page):
     """What is among the five likeliest of one run alone had "<" and two ends of its change."""
     part(page, "model").select_option("tiny-gpt2")
     part(page, "text").fill("The old man said that he")
-    part(page, "positions").select_option("zero")
-    answered(page, "Changed: positions at zero")
+    take_positions_away(page)
     run(page, "the difference").click()
-    explored.settle(page)
+    settle(page)
     rows = page.locator(".changed-guesses tr").all()[1:]
     assert len(rows) > 5  # some are likely in one run alone
     for row in rows:
         before, after, change = row.locator("td").all_text_contents()[1:4]
         points = float(after.rstrip(" %")) - float(before.rstrip(" %"))
-        assert float(change.replace("−", "-")) == pytest.approx(points, abs=1.05)  # of whole ones
+        assert number(change) == pytest.approx(points, abs=1.05)  # of whole ones
 
 
 def test_the_python_of_a_difference_ends_with_the_signed_numbers(page, capsys):

@@ -5,39 +5,21 @@ import re
 import explored
 import numpy as np
 import pytest
-import served
-from axe_playwright_python.sync_playwright import Axe
-from explored import ready, settle
+from explored import faults, minus, number, settle
 from playwright.sync_api import expect
 
 import minitx
-from minitx.analysis.live.runs import Runs
 
 TEXT = "The old man said that he"
+MODELS = ("tiny-gpt2",)
 SHOWN = 16
 
 
-@pytest.fixture
-def live(launch, kind):
-    """live(width, dark) -> the live page of tiny-gpt2, its neurons open."""
-    contexts = []
-    with served.listening(Runs({"tiny-gpt2": minitx.load("tiny-gpt2")}), TEXT) as port:
-
-        def live(width=1280, dark=False, hash_="head=L1H2&token=4"):
-            scheme = "dark" if dark else "light"
-            size = {"width": width, "height": 900}
-            contexts.append(launch(kind, dark).new_context(viewport=size, color_scheme=scheme))
-            page = contexts[-1].new_page()
-            page.goto(f"http://127.0.0.1:{port}/#{hash_}")
-            settle(ready(page))
-            if "walk" not in hash_:
-                page.locator("#neurons summary").click()
-            expect(page.locator("#neurons svg").last).to_be_visible()
-            return page
-
-        yield live
-        for context in contexts:
-            context.close()
+def opened(page):
+    """The live page with its neurons open."""
+    page.locator("#neurons summary").click()
+    expect(page.locator("#neurons svg").last).to_be_visible()
+    return page
 
 
 def rows(page):
@@ -45,20 +27,18 @@ def rows(page):
     texts = page.locator("#neurons .plot svg text").all_text_contents()
     names = [text for text in texts if re.match(r"element|\d+ others", text)]
     numbers = [text for text in texts if re.fullmatch(r"−?\d+\.\d\d", text)][-len(names) :]
-    values = [float(text.replace("−", "-")) for text in numbers]
-    return dict(zip(names, values, strict=True))
+    return dict(zip(names, map(number, numbers), strict=True))
 
 
 def test_products_are_those_of_numpy_for_the_key_that_is_chosen(live):
-    page = live()
-    model = minitx.load("tiny-gpt2")
-    trace = minitx.run(model, TEXT)
+    page = opened(live("head=L1H2&token=4"))
+    trace = minitx.run(minitx.load("tiny-gpt2"), TEXT)
     strongest = int(trace["pattern", 1][0, 2, 4].argmax())
     chooser = page.locator("#key-of-0")
     expect(chooser).to_have_value(str(strongest))
     for key in (strongest, 1):
         chooser.select_option(str(key))
-        score = f"{trace['scores', 1][0, 2, 4, key]:.2f}".replace("-", "−")
+        score = minus(trace["scores", 1][0, 2, 4, key], ".2f")
         expect(page.locator("#neurons")).to_contain_text(f"add up to {score}")
         settle(page)
         products = trace["q", 1][0, 2, 4] * trace["k", 1][0, 2, key] / np.sqrt(32)
@@ -71,15 +51,15 @@ def test_products_are_those_of_numpy_for_the_key_that_is_chosen(live):
     expect(page).not_to_have_url(re.compile("partner"))
 
 
-def test_the_walk_lights_the_product(live):
-    page = live(hash_="walk=4")
+def test_the_walk_opens_and_lights_the_product(live):
+    page = live("walk=4", 390, 844)
+    expect(page.locator("#neurons svg").first).to_be_in_viewport()
+    expect(page.locator("#neurons svg").last).to_be_visible()
     expect(page.locator(".lit")).to_have_attribute("id", "neurons")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_wrong(live, width, dark):
-    page = live(width, dark)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    report = Axe().run(page, context="#neurons")
-    assert report.violations_count == 0, report.generate_report()
+    page = opened(live("head=L1H2&token=4", width, dark=dark))
+    assert page.evaluate(explored.WIDTH) <= width
+    assert faults(page, "#neurons") == {}

@@ -1,17 +1,15 @@
 """The page of a picture in a browser: a patch is chosen, offsets are those of the grid."""
 
 import numpy as np
-from explored import readout, ready, tokens, view
+from explored import readout, tokens, view
 from playwright.sync_api import expect
 
 import minitx
-from minitx.analysis.pages import explore, of_pictures
+from minitx.analysis.pages import of_pictures
 
 
-def test_a_click_on_a_patch_chooses_it(open_page, tmp_path):
-    path = tmp_path / "page.html"
-    explore.write(minitx.load("tiny-vit"), "tiny-vit", "sample:7", path)
-    page = ready(open_page(path))
+def test_a_click_on_a_patch_chooses_it(explored_page):
+    page = explored_page("tiny-vit", "sample:7")
     expect(tokens(page)).to_have_count(65)
     picture = view(page, "picture")
     expect(picture.locator("image")).to_have_count(2)
@@ -25,10 +23,8 @@ def test_a_click_on_a_patch_chooses_it(open_page, tmp_path):
     expect(page.locator("#guesses")).to_contain_text("above")
 
 
-def test_weights_by_offset_are_means_over_the_patches_of_the_grid(open_page, tmp_path):
-    model, path = minitx.load("tiny-vit"), tmp_path / "page.html"
-    explore.write(model, "tiny-vit", "sample:7", path)
-    page = ready(open_page(path))
+def test_weights_by_offset_are_means_over_the_patches_of_the_grid(explored_page):
+    model, page = minitx.load("tiny-vit"), explored_page("tiny-vit", "sample:7")
     expect(page.locator("#profile [aria-label=rect] rect")).to_have_count(9 * 9 + 1)
     cells, (layer, head) = page.evaluate("byGridOffset()"), divmod(page.evaluate("state.head"), 4)
     tokens = of_pictures.drawn(model, "sample:7")

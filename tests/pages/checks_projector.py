@@ -6,10 +6,6 @@ import pytest
 from explored import ready, settle
 from playwright.sync_api import expect
 
-import minitx
-from minitx.analysis.pages import explore
-
-TEXT = "The old man said that he"
 SEEN = """[...document.querySelectorAll("main figure")]
   .filter(x => x.checkVisibility()).map(x => x.id)"""
 
@@ -24,14 +20,11 @@ SMALLEST = """Math.min(...[...document.querySelectorAll("main svg text")]
 
 
 @pytest.fixture
-def page(open_page, tmp_path):
+def page(explored_page):
     """The page of a sentence, as a room sees it."""
-    path = tmp_path / "page.html"
-    explore.write(minitx.load("tiny-gpt2"), "tiny-gpt2", TEXT, path)
-    page = open_page(path, 1280, 720)
-    page.goto(f"{path.as_uri()}?projector#head=L0H3")
-    settle(ready(page))
-    return page
+    page = explored_page("tiny-gpt2", "The old man said that he", 1280, 720)
+    page.goto(page.url.partition("#")[0] + "?projector#head=L0H3")
+    return settle(ready(page))
 
 
 def test_one_picture_is_seen_and_a_remote_control_shows_the_next(page):

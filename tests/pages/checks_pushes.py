@@ -1,41 +1,31 @@
-"""What a guess comes from, in a browser: make test-page.
-
-Order: the page; what is drawn; the lists above it; who can use it.
-"""
+"""What a guess comes from, in a browser: make test-page."""
 
 import re
 
 import explored
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from explored import ready, tokens, view
+from explored import faults, minus, tokens, view
 from playwright.sync_api import expect
 from scipy.stats import spearmanr
 
-import minitx
 from minitx.analysis.pages import explore, packing
 
+MODEL = "tiny-roberta"
 SENTENCE = "The old man <mask> down the road."
 BARS = "[aria-label=rect] :is(rect, path)"
 
 
-@pytest.fixture(scope="module")
-def model():
-    return minitx.load("tiny-roberta")
-
-
 @pytest.fixture
-def path(tmp_path, model):
-    """The page of the sentence."""
-    explore.write(model, "tiny-roberta", SENTENCE, tmp_path / "page.html", attribution=True)
-    return tmp_path / "page.html"
+def opened(explored_page):
+    """opened(dark, …) -> the page of the sentence with all its views drawn."""
 
+    def opened(dark=False, attribution=True):
+        page = explored_page(MODEL, SENTENCE, dark=dark, attribution=attribution)
+        page.evaluate("minitx.drawAll()")
+        return page
 
-def opened(page):
-    """The page with all its views drawn."""
-    ready(page).evaluate("minitx.drawAll()")
-    return page
+    return opened
 
 
 def heights(page):
@@ -49,8 +39,8 @@ def heights(page):
     return np.array(plot.locator(BARS).evaluate_all(script))
 
 
-def test_bars_and_cells_are_the_numbers(open_page, path, model):
-    page = opened(open_page(path))
+def test_bars_and_cells_are_the_numbers(opened, model):
+    page = opened()
     content = explore.pushes.of_text(model, explore.readable(model, SENTENCE))
     wanted = packing.unpack(content["tokens"])
     assert np.corrcoef(heights(page), wanted[0, 0])[0, 1] > 0.999
@@ -62,11 +52,11 @@ def test_bars_and_cells_are_the_numbers(open_page, path, model):
     assert np.corrcoef(heights(page), wanted[1, 2])[0, 1] > 0.999
     shown = view(page, "pushes").locator("svg").nth(1).locator("text").all_text_contents()
     heads = packing.unpack(content["heads"])[1, 2]
-    assert f"{heads[0, 1]:+.2f}".replace("-", "−") in " ".join(shown)
+    assert minus(heads[0, 1], "+.2f") in " ".join(shown)
 
 
-def test_the_gap_and_the_null_are_said(open_page, path):
-    page = opened(open_page(path))
+def test_the_gap_and_the_null_are_said(opened):
+    page = opened()
     hint = page.locator("#pushes .hint")
     expect(hint).to_contain_text("up to a gap of 0.0")
     expect(hint).to_contain_text("at token 4, “<mask>”")
@@ -78,8 +68,8 @@ def test_the_gap_and_the_null_are_said(open_page, path):
     expect(hint).not_to_contain_text("gap")
 
 
-def test_how_far_a_way_agrees_with_what_is_lost_is_said(open_page, path, model):
-    page = opened(open_page(path))
+def test_how_far_a_way_agrees_with_what_is_lost_is_said(opened, model):
+    page = opened()
     hint = page.locator("#pushes .hint")
     content = explore.pushes.of_text(model, explore.readable(model, SENTENCE))
     by_way = packing.unpack(content["tokens"])[0]
@@ -90,16 +80,16 @@ def test_how_far_a_way_agrees_with_what_is_lost_is_said(open_page, path, model):
     expect(hint).not_to_contain_text("correlation")
 
 
-def test_a_link_keeps_what_was_chosen(open_page, path):
-    page = opened(open_page(path))
+def test_a_link_keeps_what_was_chosen(opened):
+    page = opened()
     page.get_by_label("How it is measured").select_option("lost without it")
     expect(page).to_have_url(re.compile("way=lost"))
     page.reload()
     expect(page.get_by_label("How it is measured")).to_have_value("lost without it")
 
 
-def test_a_head_and_a_token_are_chosen_by_a_click_and_by_keys(open_page, path):
-    page = opened(open_page(path))
+def test_a_head_and_a_token_are_chosen_by_a_click_and_by_keys(opened):
+    page = opened()
     tokens(page).nth(2).click()
     explored.expect_selected(tokens(page).nth(2))
     outlined = view(page, "pushes").locator("svg").first.locator("[aria-label=rect]").nth(1)
@@ -110,14 +100,9 @@ def test_a_head_and_a_token_are_chosen_by_a_click_and_by_keys(open_page, path):
     expect(select).to_have_value("random weights (chance)")
 
 
-def test_axe_finds_nothing_wrong(open_page, path):
-    for dark in (False, True):
-        page = opened(open_page(path, dark=dark))
-        report = Axe().run(page, context="#pushes")
-        assert report.violations_count == 0, report.generate_report()
+def test_axe_finds_nothing_wrong(opened, dark):
+    assert faults(opened(dark), "#pushes") == {}
 
 
-def test_a_page_without_it_has_no_such_view(open_page, tmp_path, model):
-    explore.write(model, "tiny-roberta", SENTENCE, tmp_path / "plain.html")
-    page = opened(open_page(tmp_path / "plain.html"))
-    expect(page.locator("#pushes")).to_be_hidden()
+def test_a_page_without_it_has_no_such_view(opened):
+    expect(opened(attribution=False).locator("#pushes")).to_be_hidden()

@@ -7,54 +7,15 @@ from urllib.parse import quote
 import explored
 import numpy as np
 import pytest
-import served
-from axe_playwright_python.sync_playwright import Axe
-from explored import ready, settle
+from explored import faults, minus, number, part, ready, settle
 from playwright.sync_api import expect
 from scipy.stats import spearmanr
 
-import minitx
-from minitx.analysis.live.runs import Runs
 from minitx.analysis.measures import attributions
 
 TEXT = "The old man said that he"
 LONG = "The old man told his wife that he had found the house, and she went with him. " * 11
 MODELS = "tiny-gpt2", "tiny-bart", "tiny-vit"
-
-
-@pytest.fixture(scope="module")
-def models():
-    return {name: minitx.load(name) for name in MODELS}
-
-
-@pytest.fixture(scope="module")
-def port(models):
-    with served.listening(Runs(models), TEXT) as port:
-        yield port
-
-
-@pytest.fixture
-def live(launch, kind, port):
-    """live(address, width, dark) -> the live page, which fails no program."""
-    pages, faults = [], []
-
-    def live(hash_="", width=1280, dark=False):
-        scheme, size = "dark" if dark else "light", {"width": width, "height": 900}
-        context = launch(kind, dark).new_context(viewport=size, color_scheme=scheme)
-        context.on("weberror", lambda error: faults.append(str(error.error)))
-        pages.append(context.new_page())
-        pages[-1].goto(f"http://127.0.0.1:{port}/#{hash_}")
-        ready(pages[-1])
-        return pages[-1]
-
-    yield live
-    for page in pages:
-        page.context.close()
-    assert faults == []
-
-
-def part(page, name):
-    return page.locator(f"#live-{name}")
 
 
 def test_a_guess_says_which_tokens_it_depends_on(live, models):
@@ -71,19 +32,19 @@ def test_a_guess_says_which_tokens_it_depends_on(live, models):
     wanted = attributions.asked(model, ids, place=5)
     parts = attributions.of_tokens(model, wanted, model.weights.W_E.mean(axis=0))
     correlation = spearmanr(parts.integrated, parts.ablated).statistic
-    said = re.search("alike by (−?[0-9.]+), with", flow.text_content())[1].replace("−", "-")
-    assert float(said) == pytest.approx(correlation, abs=0.006)
+    said = re.search("alike by (−?[0-9.]+), with", flow.text_content())[1]
+    assert number(said) == pytest.approx(correlation, abs=0.006)
     most = int(abs(parts.integrated).argmax())
-    assert f"({most}) {parts.integrated[most]:+.2f}".replace("-", "−") in flow.text_content()
+    assert f"({most}) {minus(parts.integrated[most], '+.2f')}" in flow.text_content()
     lost = attributions.of_heads(model, wanted).ablated
     layer, head = np.unravel_index(abs(lost).argmax(), lost.shape)
-    largest = f"L{layer}H{head} {lost[layer, head]:+.2f}".replace("-", "−")
+    largest = f"L{layer}H{head} {minus(lost[layer, head], '+.2f')}"
     expect(flow).to_contain_text(f"Heads: lost without each alone: {largest}")
     lost = attributions.lost_by_mlps(model, wanted)
-    largest = f"MLP {abs(lost).argmax()} {max(lost, key=abs):+.2f}".replace("-", "−")
+    largest = f"MLP {abs(lost).argmax()} {minus(max(lost, key=abs), '+.2f')}"
     expect(flow).to_contain_text(f"MLPs: lost without each alone: {largest}")
     expect(page.locator("#pushes")).to_be_visible()  # the same, drawn
-    assert Axe().run(page, context="#flow").violations_count == 0
+    assert faults(page, "#flow") == {}
 
 
 def test_an_address_of_a_model_alone_begins_with_a_text_that_it_reads(live):
@@ -122,7 +83,7 @@ def test_texts_that_fit_are_offered_and_one_click_compares(live, models):
     offers.first.click()
     expect(part(page, "other")).to_have_value(other)
     expect(part(page, "patch-says")).to_contain_text(re.compile("Measured|same prediction"))
-    assert Axe().run(page, context="#live-patch").violations_count == 0
+    assert faults(page, "#live-patch") == {}
 
 
 def test_a_saved_page_says_what_was_patched(live, saved, open_page):
@@ -145,7 +106,7 @@ def test_a_saved_page_says_what_was_patched(live, saved, open_page):
     other = maps.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(1)
     other.hover(force=True)  # the click pinned no hover text
     expect(maps.locator("[aria-label=tip]").first).to_contain_text("L0H1")
-    assert Axe().run(alone, context="#patched").violations_count == 0
+    assert faults(alone, "#patched") == {}
 
 
 def test_a_saved_page_has_the_tokens_that_were_asked_for(live, saved, open_page):

@@ -1,26 +1,19 @@
-"""The walk through the model, in `minitx explore` and `minitx serve`: make test-page.
-
-Order: the page; its numbers; without the mouse, without the keyboard; its address; other models;
-the live page.
-"""
+"""The walk through the model, in `minitx explore` and `minitx serve`: make test-page."""
 
 import re
 from pathlib import Path
 
 import explored
 import pytest
-import served
-from axe_playwright_python.sync_playwright import Axe
-from explored import ready, settle
+from explored import faults, minus, settle
 from playwright.sync_api import expect
 
 import minitx
-from minitx.analysis.live.runs import Runs
 from minitx.analysis.machine import language
-from minitx.analysis.pages import explore
 
 ZOO = Path(__file__).parents[2] / "weights/zoo"
 TEXT = "The old man said that he"
+MODELS = ("tiny-gpt2",)
 STEPS = 10
 SEEN = """x => { const {top, bottom} = x.getBoundingClientRect(),
   {top: end} = document.querySelector("#walk").getBoundingClientRect();
@@ -28,18 +21,15 @@ SEEN = """x => { const {top, bottom} = x.getBoundingClientRect(),
 
 
 @pytest.fixture
-def walk(open_page, tmp_path):
+def walk(explored_page):
     """walk(model, hash, language, …) -> (the page of `minitx explore`, its walk)."""
 
     def walk(name="tiny-gpt2", hash_="", of="en", text=TEXT, width=1280, **theme):
-        path = tmp_path / "page.html"
         with language.using(of):
-            explore.write(minitx.load(name), name, text, path)
-        page = open_page(path, width, 800, **theme)
+            page = explored_page(name, text, width, 800, **theme)
         if hash_:
             page.evaluate(f"location.hash = '{hash_}'")
-        settle(ready(page))
-        return page, page.locator("#walk")
+        return settle(page), page.locator("#walk")
 
     return walk
 
@@ -83,7 +73,7 @@ def test_steps_say_the_numbers_of_this_text(walk):
     wanted = {1: f"has length {lengths[0]}"}
     wanted[2] = "one of length {1} to one of length {0}".format(*lengths)
     wanted[3] = f"({key}) gets the most weight of the query"
-    wanted[4] = f"({key}): {score:.2f}".replace("-", "−")
+    wanted[4] = f"({key}): {minus(score, '.2f')}"
     wanted[5] = f"= {row[key]:.2f}, the weight of"
     wanted |= {6: f"takes {row[key]:.2f} of", 8: f"a vector of length {mlp:.2f}", 10: piece}
     for step in range(1, STEPS + 1):
@@ -136,7 +126,7 @@ def test_the_walk_is_followed_without_the_keyboard(walk, of, width):
     expect(box.locator(".next")).to_be_hidden()
     box.locator(".back").click()
     assert lit(page) == LIT[-2]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(explored.WIDTH) <= width
     box.locator(".end").click()
     expect(box).to_be_hidden()
 
@@ -156,14 +146,12 @@ def test_a_step_is_read_aloud_once(walk):
     assert page.evaluate("window.told") == 2  # its title and its text
 
 
-@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [320, 1920])
 def test_axe_finds_nothing_wrong(walk, dark, width):
     page, _ = walk(hash_="walk=5", width=width, dark=dark)
     assert lit(page) == "matrix"
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    report = Axe().run(page)
-    assert report.violations_count == 0, report.generate_report()
+    assert page.evaluate(explored.WIDTH) <= width
+    assert faults(page) == {}
 
 
 # its address
@@ -208,16 +196,10 @@ def test_what_a_model_lacks_is_left_out_or_said_otherwise(walk):
 # the live page
 
 
-def test_the_live_page_walks_through_what_is_typed(launch, kind):
-    runs = Runs({"tiny-gpt2": minitx.load("tiny-gpt2")})
-    with served.listening(runs, TEXT) as port:
-        context = launch(kind, False).new_context(viewport={"width": 1280, "height": 800})
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/#walk=10")
-        settle(ready(page))
-        expect(page.locator("#walk h2")).to_contain_text("Step 10 of 10")
-        before = said(page.locator("#walk"))
-        page.locator("#live-text").fill("She went into the house and")
-        expect(page.locator("#walk p")).not_to_have_text(before)
-        expect(page.locator("#walk h2")).to_contain_text("Step 10 of 10")
-        context.close()
+def test_the_live_page_walks_through_what_is_typed(live):
+    page = live("walk=10", height=800)
+    expect(page.locator("#walk h2")).to_contain_text("Step 10 of 10")
+    before = said(page.locator("#walk"))
+    page.locator("#live-text").fill("She went into the house and")
+    expect(page.locator("#walk p")).not_to_have_text(before)
+    expect(page.locator("#walk h2")).to_contain_text("Step 10 of 10")

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+import minitx
+
 NAMES = {
     "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     "firefox": ("firefox", "firefox-esr"),
 }
 PATIENCE = 20_000  # milliseconds until what should be there counts as missing
+LAST_WORDS = "new Promise(done => setTimeout(done, 50))"  # whatever is still to be said is said
 
 
 def programs():
@@ -85,6 +88,12 @@ def kind(request):
     return request.param
 
 
+@pytest.fixture(params=[False, True])
+def dark(request):
+    """Whether the system is dark."""
+    return request.param
+
+
 @pytest.fixture
 def complaints():
     """What the console, uncaught errors and the security policy said."""
@@ -98,34 +107,122 @@ def requests():
 
 
 @pytest.fixture
-def open_page(launch, kind, complaints, requests, request):
-    """open_page(path, …) -> a file in a window of its own.
+def new_page(launch, kind):
+    """new_page(width, height, dark) -> a page in a window of its own, closed in the end."""
+    pages = []
+
+    def new_page(width, height, dark=False):
+        scheme, size = "dark" if dark else "light", {"width": width, "height": height}
+        context = launch(kind, dark).new_context(viewport=size, color_scheme=scheme)
+        pages.append(context.new_page())
+        pages[-1].set_default_timeout(PATIENCE)
+        return pages[-1]
+
+    yield new_page
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture
+def reported(tmp_path, monkeypatch):
+    """reported(run, …) -> text and Page of a report in which these experiments are planted."""
+    from planted import plant, write_report
+
+    def reported(*runs, name="tiny-roberta", **changes):
+        plant(monkeypatch, *runs, **changes)
+        return write_report(tmp_path, name)
+
+    return reported
+
+
+@pytest.fixture
+def open_page(new_page, kind, complaints, requests, request):
+    """open_page(path, …, hash) -> a file in a window of its own, at a place of its own address.
 
     By the end no page has a complaint, and none has asked for anything but itself.
     """
     pages = []
 
-    def open_page(path, width=1400, height=1000, dark=False):
-        context = launch(kind, dark).new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        listen(context, complaints, requests)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(path.as_uri())
+    def open_page(path, width=1400, height=1000, dark=False, hash_=""):
+        page = new_page(width, height, dark)
+        listen(page.context, complaints, requests)
+        page.goto(path.as_uri() + hash_)
         pages.append(page)
         return page
 
     yield open_page
     for n, page in enumerate(pages):
         keep_picture(page, f"{request.node.name}-{n}")
-        page.evaluate("new Promise(done => setTimeout(done, 50))")  # whatever is still to be said
-        page.context.close()
+        page.evaluate(LAST_WORDS)
     assert complaints == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     files = {url.partition("?")[0] for url in requests if url.startswith("file:")}
     own = {page.url.partition("#")[0].partition("?")[0] for page in pages}
     assert files == (own if kind == "chromium" else set())
+
+
+@pytest.fixture
+def explored_page(open_page, tmp_path):
+    """explored_page(name, text, …) -> the page of `minitx explore` of a bundled model, drawn."""
+    import explored
+
+    from minitx.analysis.pages import explore
+
+    def explored_page(name, text, *size, dark=False, **given):
+        path = tmp_path / "page.html"
+        explore.write(minitx.load(name), name, text, path, **given)
+        return explored.settle(explored.ready(open_page(path, *size, dark=dark)))
+
+    return explored_page
+
+
+@pytest.fixture(scope="module")
+def model(request):
+    """A file's MODEL."""
+    return minitx.load(request.module.MODEL)
+
+
+@pytest.fixture(scope="module")
+def models(request):
+    """{name: model} of a file's MODELS."""
+    return {name: minitx.load(name) for name in request.module.MODELS}
+
+
+@pytest.fixture(scope="module")
+def port(models, request):
+    """Where the live page of these models is served, which begins with the file's TEXT."""
+    import served
+
+    from minitx.analysis.live.runs import Runs
+
+    with served.listening(Runs(models), request.module.TEXT) as port:
+        yield port
+
+
+@pytest.fixture
+def live(new_page, port):
+    """live(hash, …) -> the live page in a window of its own, drawn.
+
+    By the end no program of it has failed, and it has asked nobody but its own server.
+    """
+    import explored
+
+    pages, faults, requests = [], [], []
+
+    def live(hash_="", width=1280, height=900, dark=False):
+        page = new_page(width, height, dark)
+        pages.append(page)
+        page.context.on("weberror", lambda error: faults.append(str(error.error)))
+        page.context.on("request", lambda request: requests.append(request.url))
+        page.goto(f"http://127.0.0.1:{port}/#{hash_}")
+        return explored.settle(explored.ready(page))
+
+    yield live
+    for page in pages:
+        page.evaluate(LAST_WORDS)
+    assert faults == []
+    own = f"http://127.0.0.1:{port}/", f"blob:http://127.0.0.1:{port}/", "data:"
+    assert [url for url in requests if not url.startswith(own)] == []
 
 
 @pytest.fixture
@@ -166,7 +263,12 @@ def listen(context, complaints, requests):
         if message.type in ("error", "warning", "assert") and not is_drivers:
             complaints.append(message.text)
 
+    def refuse(dialog):
+        complaints.append(dialog.message)
+        dialog.dismiss()
+
     context.on("console", note)
+    context.on("dialog", refuse)
     context.on("weberror", lambda error: complaints.append(str(error.error)))
     context.on("request", lambda request: requests.append(request.url))
 

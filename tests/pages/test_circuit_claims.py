@@ -108,10 +108,7 @@ def test_what_chance_gives_of_sets_of_heads():
     r = {"lost_by_direct": np.zeros((12, 12))}
     assert circuit_claims.drawn("lost_by_direct", circuit_claims.MOVERS)(r) == pytest.approx(1 / 3)
     rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(4000):
-        drawn = rng.choice(144, 3, replace=False)
-        draws.append((drawn < 3).sum())
+    draws = [(rng.choice(144, 3, replace=False) < 3).sum() for _ in range(4000)]
     assert np.quantile(draws, 0.99) == 1
 
 

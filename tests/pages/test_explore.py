@@ -21,9 +21,10 @@ import pytest
 import strings
 from analysis_models import gpt2
 from elements import Elements
+from scipy.special import softmax
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis
 from minitx.analysis import __main__ as cli
 from minitx.analysis.machine import language
 from minitx.analysis.maths import factors, joint, profiles
@@ -39,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module", params=["tiny-bert", "tiny-gpt2"])
 def seen(request):
     """A model, its tokens, the data of the page, and the page."""
-    model = minitx.load(weights.find(request.param))
+    model = minitx.load(request.param)
     tokens = explore.readable(model, SENTENCE)
     data = explore.data(model, request.param, SENTENCE, tokens)
     return SimpleNamespace(model=model, tokens=tokens, data=data, page=explore.page(data))
@@ -47,14 +48,7 @@ def seen(request):
 
 def page_data(page):
     """The first run that a page's program reads."""
-    return all_data(page)["runs"][0]
-
-
-def all_data(page):
-    """All data that a page's program reads."""
-    scripts = Elements(page).all("script")
-    texts = [text for _, attributes, text in scripts if attributes.get("id") == "data"]
-    return json.loads(texts[0])
+    return Elements(page).data["runs"][0]
 
 
 def test_nothing_outside_the_page_is_named_or_allowed(seen):
@@ -108,8 +102,9 @@ def test_numbers_come_back_within_the_error_that_the_page_states(seen):
     """Half a step of 16 bits: measured 0.5 to 1.0 of what is stated."""
     word = np.arange(len(seen.tokens))
     arrays, _, _ = explore.measured(attention.of_text(seen.model, seen.tokens), word, word)
+    shown = page_data(seen.page)["arrays"]
     for name, (x, _, *bits) in arrays.items():
-        packed = page_data(seen.page)["arrays"][name]
+        packed = shown[name]
         assert packed == seen.data["arrays"][name]
         error = abs(packing.unpack(packed) - x).max()
         assert error <= packed["error"] + 1e-12, name  # 1e-12: the float64 of the way back
@@ -162,9 +157,7 @@ def test_the_pages_outputs_are_the_models(seen):
     """Guesses as text and probability, lengths, values: from a whole trace."""
     trace = minitx.run(seen.model, seen.tokens)
     shown, pieces = seen.data["outputs"], seen.model.tokenizer.pieces
-    y = trace["logits"][0].astype(np.float64)
-    p = np.exp(y - y.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    p = softmax(trace["logits"][0].astype(np.float64), axis=1)
     T = len(seen.tokens)
     best = np.reshape(shown["guesses"]["pieces"], (T, -1))[:, 0]
     wanted = [piece.replace(" ", "␣") for piece in pieces(p.argmax(axis=1))]
@@ -277,7 +270,7 @@ def test_uniform_attention_is_the_profiles_null(seen):
 
 
 def test_words_instead_of_pieces():
-    model = minitx.load(weights.find("tiny-bert"))
+    model = minitx.load("tiny-bert")
     tokens = explore.readable(model, SENTENCE)
     pieces, words = (explore.data(model, "m", SENTENCE, tokens, merged) for merged in (False, True))
     assert " ".join(words["labels"]) == "[CLS] the brown capybara is sleeping now . [SEP]"
@@ -295,7 +288,7 @@ def test_words_instead_of_pieces():
 
 def test_the_figures_of_words_are_those_of_words():
     """What the page says of each head beside what the experiment gives of the same words."""
-    model = minitx.load(weights.find("tiny-bert"))
+    model = minitx.load("tiny-bert")
     tokens = explore.readable(model, SENTENCE)
     facts = explore.data(model, "m", SENTENCE, tokens, words=True)["facts"]
     result = analysis.EXPERIMENTS["joint-space"].run(model, sentence=SENTENCE, words=True)
@@ -323,12 +316,12 @@ def test_a_hostile_text_stays_text(seen):
     assert plain.all("script")[-1] == hostile.all("script")[-1]
 
 
-def test_a_second_text_stands_beside_the_first(tmp_path, monkeypatch, capsys):
+def test_a_second_text_stands_beside_the_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = "A small bird sings."
     assert cli.main(["explore", "tiny-gpt2", SENTENCE, "--beside", other]) == 0
     page = (tmp_path / "out/tiny-gpt2-explore/explore.html").read_text(encoding="utf-8")
-    runs = all_data(page)["runs"]
+    runs = Elements(page).data["runs"]
     assert [run["text"] for run in runs] == [run["name"] for run in runs] == [SENTENCE, other]
     model = minitx.load("tiny-gpt2")
     tokens = explore.readable(model, other)
@@ -336,14 +329,14 @@ def test_a_second_text_stands_beside_the_first(tmp_path, monkeypatch, capsys):
     second = json.loads(json.dumps(explore.with_writers(second, model, tokens)))
     assert runs[1] == second | {"name": other}
     assert minitx.explore(model, SENTENCE, beside=other).html == page
-    assert all_data(page)["live"] is None
+    assert Elements(page).data["live"] is None
 
 
 def test_a_second_model_stands_beside_the_first():
     page = minitx.explore("tiny-gpt2", SENTENCE, beside_model="tiny-roberta").html
-    assert [run["name"] for run in all_data(page)["runs"]] == ["tiny-gpt2", "tiny-roberta"]
+    assert [run["name"] for run in Elements(page).data["runs"]] == ["tiny-gpt2", "tiny-roberta"]
     page = minitx.explore("tiny-gpt2", SENTENCE, beside_model="tiny-gpt2").html
-    names = [run["name"] for run in all_data(page)["runs"]]
+    names = [run["name"] for run in Elements(page).data["runs"]]
     assert names == ["tiny-gpt2 (1)", "tiny-gpt2 (2)"]  # nothing tells them apart
 
 
@@ -409,44 +402,8 @@ def test_more_tokens_than_a_page_shows(bundled, monkeypatch):
         explore.readable(bundled, "a" + " a" * 37)
 
 
-def test_a_page_of_real_size_is_below_what_is_stated(monkeypatch):
-    """12 x 12 heads and 64 tokens; the width of a head does not enter. Measured 2.64 MB.
-
-    With who wrote the guesses, which `minitx explore` adds: 2.90 MB.
-    """
-    monkeypatch.setattr(joint, "SCALES", np.ones(1))  # the search is not what is measured
-    model = with_heads(minitx.load(weights.find("tiny-bert")), 12)
-    tokens = np.random.default_rng(0).integers(0, model.config.n_vocab, 64)
-    plain = explore.data(model, "m", "text", tokens)
-    assert plain["arrays"]["pattern"]["shape"] == [12, 12, 64, 64]
-    whole = explore.with_writers(plain, model, tokens)
-    sizes = [len(explore.page(run).encode()) for run in (plain, whole)]
-    assert 2e6 < sizes[0] < 2.7e6
-    assert sizes[1] < min(3e6, 1.12 * sizes[0])  # measured 1.098
-
-
-def with_heads(model, n):
-    """A model with n layers of n heads: the first layer repeated, its width cut to a multiple."""
-    width = model.config.d_model
-    cut = width // n * n
-    cfg = replace(model.config, n_layers=n, n_heads=n, d_model=cut)
-
-    def narrowed(part):
-        arrays = dict(vars(part))
-        for name, x in arrays.items():
-            for axis in range(np.ndim(x)):
-                if x.shape[axis] == width:
-                    arrays[name] = arrays[name].take(range(cut), axis)
-        return arrays
-
-    layer = narrowed(model.layers[0])
-    layers = tuple(SimpleNamespace(**layer | {"index": i}) for i in range(n))
-    top = SimpleNamespace(**narrowed(model.weights))
-    return replace(model, config=cfg, weights=top, layers=layers)
-
-
 def test_the_same_text_gives_the_same_bytes(tmp_path):
-    model = minitx.load(weights.find("tiny-gpt2"))
+    model = minitx.load("tiny-gpt2")
     sizes = [explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / name) for name in "ab"]
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sizes[0] == (tmp_path / "a").stat().st_size
@@ -478,7 +435,7 @@ def test_the_command_writes_one_file(tmp_path, monkeypatch, capsys):
 )
 def test_a_text_that_makes_no_page(text, message):
     with pytest.raises(ValueError, match=message):
-        explore.readable(minitx.load(weights.find("tiny-bert")), text)
+        explore.readable(minitx.load("tiny-bert"), text)
 
 
 def test_a_short_model_and_half_a_checkpoint_are_refused_before_any_work(
@@ -613,8 +570,8 @@ def test_a_page_of_a_picture_has_its_patches_its_pixels_and_its_classes(pictured
     trace = minitx.run(pictured.model, pictured.tokens, ["pattern", "logits"])
     pattern = packing.unpack(pictured.data["arrays"]["pattern"])
     assert abs(pattern - trace.stack("pattern")[:, 0]).max() < 1e-5
-    p = np.exp(trace["logits"][0].astype(float))
-    assert outputs["classes"] == pytest.approx(p / p.sum(), abs=2e-5)
+    p = softmax(trace["logits"][0].astype(float))
+    assert outputs["classes"] == pytest.approx(p, abs=2e-5)
 
 
 def test_what_makes_no_sense_of_pictures_is_left_out(pictured):
@@ -654,7 +611,7 @@ def test_what_a_page_of_a_picture_refuses_in_one_line(given, message, tmp_path, 
 
 
 def test_two_pictures_stand_side_by_side():
-    runs = all_data(minitx.explore("tiny-vit", "sample", beside="sample:1").html)["runs"]
+    runs = Elements(minitx.explore("tiny-vit", "sample", beside="sample:1").html).data["runs"]
     assert [run["name"] for run in runs] == ["sample", "sample:1"]
     assert runs[0]["picture"]["pixels"] != runs[1]["picture"]["pixels"]
 
@@ -671,8 +628,7 @@ def test_a_pair_is_read_as_the_model_reads_it(name):
     trace = minitx.run(model, [PAIR], "pattern")
     assert said.ids.tolist() == trace.tokens[0].tolist()
     data = explore.data(model, name, PAIR, said)
-    weights, error = unpacked(data["arrays"]["pattern"])
-    assert abs(weights - trace.stack("pattern")[:, 0]).max() <= error
+    weights = as_packed(data["arrays"], trace.stack("pattern")[:, 0])
     second = data["second"]["query"]
     assert data["second"]["key"] == second and data["text"] == " / ".join(PAIR)
     own = model.tokenizer.encode(PAIR[1], special=False)
@@ -683,11 +639,12 @@ def test_a_pair_is_read_as_the_model_reads_it(name):
         assert abs(plain - weights).max() > 0.04  # with type 0 throughout, as of a typed [SEP]
 
 
-def unpacked(packed):
-    """The array of a packed one, and by how much it is rounded."""
-    codes = np.frombuffer(base64.b64decode(packed["data"]), "<u2").reshape(packed["shape"])
-    low, high = (np.array(packed[name]).reshape(*codes.shape[:2], 1, 1) for name in ("low", "high"))
-    return low + codes * (high - low) / (2 ** packed["bits"] - 1), packed["error"] + 1e-6
+def as_packed(arrays, pattern):
+    """A page's weights, which are those of a pattern as far as they are rounded."""
+    packed = arrays["pattern"]
+    weights = packing.unpack(packed)
+    assert abs(weights - pattern).max() <= packed["error"] + 1e-6
+    return weights
 
 
 def test_the_parts_of_a_guess_on_a_pair_have_its_types():
@@ -718,8 +675,7 @@ def test_a_source_of_two_texts_has_a_border_in_encoder_and_cross(pair):
     assert parts["cross"]["second"] == {"query": None, "key": second}
     assert "second" not in parts["decoder"]
     trace = minitx.run(pair.model, said.inputs, "enc_pattern", source=[("3 May 1912", "4 May")])
-    weights, error = unpacked(parts["encoder"]["arrays"]["pattern"])
-    assert abs(weights - trace.stack("enc_pattern")[:, 0]).max() <= error
+    as_packed(parts["encoder"]["arrays"], trace.stack("enc_pattern")[:, 0])
 
 
 def test_what_is_no_pair_is_refused(bundled):

@@ -5,12 +5,9 @@ Every command is run on models whose path, tokenizer and configuration are hosti
 checks_hostile.py opens the pages in a browser.
 """
 
-import contextlib
 import html
-import io
 import json
 import shlex
-from collections import namedtuple
 from pathlib import Path
 
 import hostile
@@ -30,7 +27,6 @@ from minitx.analysis.parity import reference
 from minitx.analysis.running import many
 from minitx.weights import local
 
-Ended = namedtuple("Ended", "status out errors")
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes", "norms")}
 CLAIMS = [claim for claim in published.CLAIMS if claim.experiment in ("positions", "reviews")]
 SHOWN = {  # a text is not left out to be safe: what has it, in files of a kind
@@ -43,15 +39,12 @@ SHOWN = {  # a text is not left out to be safe: what has it, in files of a kind
 }
 
 
-def ended(arguments):
-    """A command in this process, with what it wrote to both streams."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        try:
-            status = cli.main(arguments)
-        except SystemExit as end:
-            status = end.code
-    return Ended(status, out.getvalue(), errors.getvalue())
+def status_of(arguments):
+    """How a command ends in this process."""
+    try:
+        return cli.main(arguments)
+    except SystemExit as end:
+        return end.code
 
 
 @pytest.fixture(scope="module")
@@ -80,32 +73,29 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in paths}
 
 
-COMMANDS = [*hostile.COMMANDS]
-
-
-@pytest.mark.parametrize("what", COMMANDS)
-def test_what_a_command_writes_is_only_shown(folder, models, what, monkeypatch):
+@pytest.mark.parametrize("what", hostile.COMMANDS)
+def test_what_a_command_writes_is_only_shown(folder, models, what, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     if what == "report":
         monkeypatch.setattr(registry, "EXPERIMENTS", REPORTED)
         monkeypatch.setattr(many, "n_processes", lambda options: 1)  # no other one has this list
     monkeypatch.setattr(published, "CLAIMS", CLAIMS)
     before = files(folder.parent)
-    run = ended(hostile.commands(*models)[what])
+    status, said = status_of(hostile.commands(*models)[what]), capsys.readouterr()
     now = files(folder.parent)
     new = {path: now[path] for path in now if now[path] != before.get(path)}
-    assert run.status == (2 if what.startswith("an error") else 0), run
+    assert status == (2 if what.startswith("an error") else 0), said
     assert before.keys() <= now.keys()
     assert {path.parts[:2] for path in new} <= {(folder.name, "out")}
     assert not [path for path in new if path.name == "hit"]
     wrong = {path: inert.READERS[path.suffix](content) for path, content in new.items()}
     assert {path: faults for path, faults in wrong.items() if faults} == {}
     if "JSON" in what:
-        assert json.loads(run.out)
+        assert json.loads(said.out)
     else:
-        assert inert.terminal(run.out + run.errors) == []
+        assert inert.terminal(said.out + said.err) == []
     if what in ("an error of a name", "an error of a point"):
-        assert run.errors.count("\n") == 1
+        assert said.err.count("\n") == 1
     if what == "report":
         (page,) = (x.decode() for path, x in new.items() if path.suffix == ".html")
         command = f"minitx run shapes {shlex.quote(models[0])}"

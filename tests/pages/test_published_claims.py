@@ -375,21 +375,13 @@ def test_both_numbers_are_asked_of_the_same_convention():
 
 
 def test_rows_that_need_the_same_share_a_run():
-    x = [claims.Claim("", "", "positions", None, "")] * 2
-    x += [claims.Claim("", "", "positions", None, "", options={"shuffles": n}) for n in (3, 3, 4)]
-    x += [
-        claims.Claim("", "", "positions", None, "", on="TruthfulQA", options=o)
-        for o in ({}, {"seed": 1})
-    ]
-    labels = published.labels(x)
-    assert [labels[published.need(claim)] for claim in x] == [
-        "positions",
-        "positions",
-        "positions-2",
-        "positions-2",
-        "positions-3",
-        "positions-truthfulqa",
-        "positions-truthfulqa-2",
+    asked = [{}, {}, *({"options": {"shuffles": n}} for n in (3, 3, 4))]
+    asked += [{"on": "TruthfulQA", "options": options} for options in ({}, {"seed": 1})]
+    rows = [claims.Claim("", "", "positions", None, "", **fields) for fields in asked]
+    labels = published.labels(rows)
+    assert [labels[published.need(claim)] for claim in rows] == [
+        *("positions", "positions", "positions-2", "positions-2", "positions-3"),
+        *("positions-truthfulqa", "positions-truthfulqa-2"),
     ]
 
 
@@ -410,8 +402,7 @@ def texts(tmp_path_factory):
         rows = [[f"What is {i} and {i}?", f"It is {2 * i}, they say.", "I know."] for i in range(5)]
         csv.writer(file).writerows([["Question", "Best Answer", "Correct Answers"], *rows])
     (folder / "wiki.txt").write_text("It was a film.\nI saw it twice, and I liked it.\n")
-    sample = Path(corpus.__file__).with_name("sample.txt").read_text(encoding="utf-8")
-    (folder / "wikitext.txt").write_text(sample, encoding="utf-8")
+    shutil.copy(Path(corpus.__file__).with_name("sample.txt"), folder / "wikitext.txt")
     return folder
 
 
@@ -576,14 +567,11 @@ def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
     assert cli.main(["published", "tiny-roberta", *options]) == 0
     rows = json.loads((tmp_path / "published.json").read_text(encoding="utf-8"))
     assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
+    lacking = "removal", "mask", "Olsson", "Wang"  # the last two: heads that this model has not
     for row in rows:
-        sources = "removal", "mask"
         not_run = row["verdict"] == "other checkpoint" and "--" in row["measured"]
-        elsewhere = "head(" in row["what"] or not_run or row["source"] in sources
+        elsewhere = "head(" in row["what"] or not_run or row["source"].startswith(lacking)
         elsewhere |= " with " in row["of"]  # models of another mechanism
-        elsewhere |= row["source"].startswith(
-            ("Olsson", "Wang")
-        )  # heads that this model does not have
         assert row["ours"] is not None or elsewhere, row
         assert row["verdict"] in published.VERDICTS
         assert row["verdict"] in ("pass", "fail") or row["of"] != "any model", row
@@ -649,10 +637,7 @@ def failing(bundled, tmp_path_factory):
 
 @pytest.mark.parametrize("claim", [x for x in claims.CLAIMS if not x.of], ids=lambda x: x.what)
 def test_every_claim_about_any_model_is_one_that_some_model_fails(claim, failing):
-    rows = [
-        published.judged(claim, "a model", None, outcome)
-        for experiment, outcome in failing
-        if experiment == claim.experiment
-    ]
+    outcomes = [outcome for experiment, outcome in failing if experiment == claim.experiment]
+    rows = [published.judged(claim, "a model", None, outcome) for outcome in outcomes]
     verdicts = [(row["verdict"], row["ours"], row["null"]) for row in rows]
     assert "fail" in [verdict for verdict, *_ in verdicts], verdicts

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.image import imread
-from planted import HOSTILE, Page, answers, bad, good, plant, unfit, write_report
+from planted import HOSTILE, Page, answers, bad, giving, good, plant, unfit
 
 import minitx
 from minitx import weights
@@ -95,12 +95,9 @@ def test_the_page_needs_no_network_and_no_other_file(page):
 
 def test_a_figure_is_described_by_its_answer_or_its_panels(page, folder):
     alts = [text for text in page.all("alt") if text]
-    records = (
-        json.loads((folder / f"{name}.json").read_text())
-        for name in registry.EXPERIMENTS
-        if name not in OF_PAIRS
-    )
-    answers = [record["answer"] for record in records if record["answer"]]
+    names = registry.EXPERIMENTS.keys() - OF_PAIRS
+    answers = [json.loads((folder / f"{name}.json").read_text())["answer"] for name in names]
+    answers = [answer for answer in answers if answer]
     assert len(answers) > 30
     for answer in answers:
         shown = parts.typeset(f"{answer['measure']}: {answer['value']}")
@@ -219,9 +216,8 @@ def test_parts_are_named_for_those_who_do_not_see_the_page(page):
 # the answers
 
 
-def test_the_answers_come_first(tmp_path, monkeypatch):
-    plant(monkeypatch, good, answer=answers("partly"))
-    text, page = write_report(tmp_path)
+def test_the_answers_come_first(reported):
+    text, page = reported(good, answer=answers("partly"))
     assert text.index('id="answers"') < text.index('id="good"') < text.index('id="published"')
     for where in ("answers", "good"):
         shown = page.of(where, folded=False)
@@ -236,14 +232,12 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
     assert page.text.index("◐ partly") < page.text.index("◐ good")  # what the sign means
 
 
-def test_numbers_below_zero_have_a_minus_sign_on_the_page(tmp_path, monkeypatch):
+def test_numbers_below_zero_have_a_minus_sign_on_the_page(reported, tmp_path):
     """The record keeps what programs read; a command keeps what is typed."""
-    plant(monkeypatch, good, answer=answers("no", "-0.5 (L0-L2)"), published="At -1, `--x -2`.")
-    _, page = write_report(tmp_path)
+    text, page = reported(good, answer=answers("no", "-0.5 (L0-L2)"), published="At -1, `--x -2`.")
     assert "−0.5 (L0-L2)" in page.of("answers") and "-0.5" not in page.of("answers")
     assert "At −1, `--x −2`." in page.of("good")
-    html = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert re.search('alt="Figure: [^"]*: −0.5 ', html)
+    assert re.search('alt="Figure: [^"]*: −0.5 ', text)
     record = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert record["experiments"]["good"]["answer"]["value"] == "-0.5 (L0-L2)"
     assert parts.typeset('<p id="a-1">1e-05, a-1</p><code>-1</code>') == (
@@ -251,9 +245,8 @@ def test_numbers_below_zero_have_a_minus_sign_on_the_page(tmp_path, monkeypatch)
     )
 
 
-def test_words_from_right_to_left_keep_their_side_on_the_page(tmp_path, monkeypatch):
-    plant(monkeypatch, good, answer=answers("no", "כלב 0.5"), published="`--x כלב 2`.")
-    _, page = write_report(tmp_path)
+def test_words_from_right_to_left_keep_their_side_on_the_page(reported):
+    _, page = reported(good, answer=answers("no", "כלב 0.5"), published="`--x כלב 2`.")
     assert "\u200eכלב\u200e 0.5" in page.of("answers") and "`--x כלב 2`" not in page.text
     assert parts.typeset('<p title="א 1">א ב 1</p><code>א 1</code>') == (
         '<p title="א 1">\u200eא ב\u200e 1</p><code>א 1</code>'
@@ -277,16 +270,15 @@ def test_questions_stand_by_theme_and_statements_on_any_transformer_are_counted_
 
 
 @pytest.mark.parametrize("seconds", [0, 60])  # between two pages; the first waits for none
-def test_the_first_answers_are_on_a_page_before_the_last(tmp_path, monkeypatch, seconds):
+def test_the_first_answers_are_on_a_page_before_the_last(reported, tmp_path, monkeypatch, seconds):
     before = []
 
     def late(model, run, *, documents: int = 20):
         before.append((tmp_path / "index.html").read_text(encoding="utf-8"))
         return good(model, run, documents=documents)
 
-    plant(monkeypatch, good, late, answer=answers("partly"))
     monkeypatch.setattr(report, "EVERY", seconds)
-    text, _ = write_report(tmp_path)
+    text, _ = reported(good, late, answer=answers("partly"))
     (draft,) = before
     page = Page(draft)
     assert "1 experiment to come" in page.text and "◐ Partly" in page.of("answers")
@@ -303,20 +295,15 @@ def test_every_verdict_is_a_word_a_sign_and_a_colour(kind):
     assert len({parts.SIGNS[other] for other in verdict.VERDICTS}) == len(verdict.VERDICTS)
 
 
-def test_without_an_answer_the_first_number_stands_there(tmp_path, monkeypatch):
-    plant(monkeypatch, good)
-    _, page = write_report(tmp_path)
+def test_without_an_answer_the_first_number_stands_there(reported):
+    _, page = reported(good)
     shown = page.of("answers")
     assert "Measured" in shown and "a & b" in shown and "2chance: 0.5" in shown
 
 
-def test_documents_left_out_are_counted(tmp_path, monkeypatch):
-    def lossy(model, run):
-        """Leaves documents out."""
-        return good(model, run) | {"n_skipped": 2, "skipped": np.array([1, 0])}
-
-    plant(monkeypatch, lossy, good, unfit)
-    _, page = write_report(tmp_path)
+def test_documents_left_out_are_counted(reported):
+    lossy = giving("lossy", n_skipped=2, skipped=np.array([1, 0]))
+    _, page = reported(lossy, good, unfit)
     left = "1 experiment not applicable to this model; 3 documents in 1"
     assert f"Left out: {left} experiment (empty, or of one token)." in page.text
     assert "Note: 3 documents left out, empty or of one token." in page.of("lossy")
@@ -326,14 +313,10 @@ def test_documents_left_out_are_counted(tmp_path, monkeypatch):
 # one section
 
 
-def test_six_numbers_are_shown_and_the_others_folded(tmp_path, monkeypatch):
-    def wordy(model, run):
-        """Has many numbers."""
-        return good(model, run) | {f"n{i}": 100 + i for i in range(9)}
-
+def test_six_numbers_are_shown_and_the_others_folded(reported):
+    wordy = giving("wordy", **{f"n{i}": 100 + i for i in range(9)})
     numbers = [Fact(f"n{i}", f"number {i} of all") for i in range(9)]
-    plant(monkeypatch, wordy, numbers=numbers)
-    _, page = write_report(tmp_path)
+    _, page = reported(wordy, numbers=numbers)
     for i in range(9):
         folded = i >= section.SHOWN == 6
         assert f"number {i} of all" in page.of("wordy", folded)
@@ -343,59 +326,43 @@ def test_six_numbers_are_shown_and_the_others_folded(tmp_path, monkeypatch):
         assert text in page.of("wordy", folded=True) and text not in page.of("wordy", folded=False)
 
 
-def test_lists_are_labelled_and_so_are_their_nulls(tmp_path, monkeypatch):
-    def listed(model, run):
-        """Has a list."""
-        values = {"value": np.array([2.0, 3.0]), "value_null": np.array([0.5, 0.25])}
-        return good(model, run) | values | {"names": np.array(["<L0H0>", "L1H1"])}
-
-    plant(monkeypatch, listed, numbers=[Number("value", "a list", null="chance", by="names")])
-    _, page = write_report(tmp_path)
+def test_lists_are_labelled_and_so_are_their_nulls(reported):
+    values = {"value": np.array([2.0, 3.0]), "value_null": np.array([0.5, 0.25])}
+    listed = giving("listed", names=np.array(["<L0H0>", "L1H1"]), **values)
+    _, page = reported(listed, numbers=[Number("value", "a list", null="chance", by="names")])
     assert "<L0H0>: 2, L1H1: 3<L0H0>: 0.5, L1H1: 0.25" in page.of("listed")
     assert "times the null" not in page.text
 
 
-def test_long_lists_are_tables_whose_columns_sort(tmp_path, monkeypatch):
+def test_long_lists_are_tables_whose_columns_sort(reported):
     """Lists that name the same entries are one table; what by_head gives is another."""
-
-    def listed(model, run):
-        """Has lists."""
-        values = {"a": np.arange(8) / 8, "b": np.arange(8.0), "b_null": np.full(8, 9.5)}
-        return good(model, run) | values | {"names": np.array(names)}
-
     names = ["L0H0", "L0H1", "L1H0", "<L1H1>", "L2H0", "L2H1", "L3H0", "L3H1"]
-
+    values = {"a": np.arange(8) / 8, "b": np.arange(8.0), "b_null": np.full(8, 9.5)}
+    listed = giving("listed", names=np.array(names), **values)
     numbers = [
         Fact("a", "the first", by="names"),
         Number("b", "the second", null="none", by="names"),
     ]
     by_head = lambda r: {"head": r["names"], "offset": ["-1"] * 8}  # noqa: E731
-    plant(monkeypatch, listed, numbers=numbers, by_head=by_head)
-    text, page = write_report(tmp_path)
+    text, page = reported(listed, numbers=numbers, by_head=by_head)
     first, second = re.findall(r'<table class="sorts">(.*?)</table>', text)
-    assert Page(f"<table>{first}</table>").text == "headoffset" + "".join(
-        f"{name}−1" for name in names
-    )
+    said = "".join(f"{name}−1" for name in names)
+    assert Page(f"<table>{first}</table>").text == f"headoffset{said}"
     rows = re.findall(r"<tr><th.*?</tr>", second)
     assert [Page(row).text for row in rows[1:3]] == ["L0H0009.5", "L0H10.12519.5"]
     assert "Head by head: 8 heads" in page.text and "L0H0, L0H1, …: 2 numbers each" in page.text
 
 
-def test_lists_of_few_entries_have_a_column_for_each(tmp_path, monkeypatch):
+def test_lists_of_few_entries_have_a_column_for_each(reported):
     """Their meaning stands in the row; it was a list above columns named (1) and (2)."""
-
-    def listed(model, run):
-        """Has lists."""
-        values = {"a": np.array([1, 2, 3]), "b": np.array([0.5, 0.25, 1.0])}
-        null = {"b_null": np.array([0.125, 0.0, 0.0625])}
-        return good(model, run) | values | null | {"names": np.array(["one", "two", "<three>"])}
-
+    values = {"a": np.array([1, 2, 3]), "b": np.array([0.5, 0.25, 1.0])}
+    values |= {"b_null": np.array([0.125, 0.0, 0.0625])}
+    listed = giving("listed", names=np.array(["one", "two", "<three>"]), **values)
     numbers = [
         Fact("a", "the first", by="names"),
         Number("b", "share of the second", null="none", by="names"),
     ]
-    plant(monkeypatch, listed, numbers=numbers)
-    text, _ = write_report(tmp_path)
+    text, _ = reported(listed, numbers=numbers)
     (table,) = re.findall(r'<table class="across">(.*?)</table>', text)
     assert [Page(row).text for row in re.findall(r"<tr>.*?</tr>", table)] == [
         "numberonetwo<three>",
@@ -404,15 +371,10 @@ def test_lists_of_few_entries_have_a_column_for_each(tmp_path, monkeypatch):
     ]
 
 
-def test_shares_are_percentages(tmp_path, monkeypatch):
+def test_shares_are_percentages(reported):
     """A share of all heads was "1", which is a number of heads, too."""
-
-    def shared(model, run):
-        """Has a share."""
-        return good(model, run) | {"value": 1.0, "value_null": 0.5625}
-
-    plant(monkeypatch, shared, numbers=[Number("value", "share of the heads", null="shuffled")])
-    _, page = write_report(tmp_path)
+    shared = giving("shared", value=1.0, value_null=0.5625)
+    _, page = reported(shared, numbers=[Number("value", "share of the heads", null="shuffled")])
     assert "share of the headsby chance: shuffled100%56.2%" in page.of("shared")
 
 
@@ -440,10 +402,10 @@ def test_numbers_are_written_for_people():
     assert texts == ["0.971", "12", "1e-07", "3", "1, 2.5", "none", "L0H0"]
 
 
-def test_hostile_texts_stay_texts(tmp_path, monkeypatch):
+def test_hostile_texts_stay_texts(reported):
     """In a question, a name, an answer, a number's meaning, and beside links to the glossary."""
-    plant(monkeypatch, good, answer=answers("yes", HOSTILE), numbers=[Fact("value", HOSTILE)])
-    text, page = write_report(tmp_path, name=HOSTILE)
+    hostile = {"name": HOSTILE, "answer": answers("yes", HOSTILE)}
+    text, page = reported(good, numbers=[Fact("value", HOSTILE)], **hostile)
     assert "<img src=x" not in text and "<tame>" not in text
     assert not [tag for tag in page.tags if "onerror" in tag[1]]
     assert f"What {HOSTILE} computes" in page.text
@@ -469,11 +431,7 @@ def test_one_failure_does_not_lose_the_others(tmp_path, monkeypatch, capsys):
 
 
 def test_a_result_that_is_not_finite_is_a_failure(tmp_path, monkeypatch, capsys):
-    def infinite(model, run):
-        """Not finite."""
-        return good(model, run) | {"value": float("nan")}
-
-    plant(monkeypatch, infinite)
+    plant(monkeypatch, giving("infinite", value=float("nan")))
     assert cli.main(["report", "tiny-roberta", "--out", str(tmp_path)]) == 1
     assert "not JSON compliant" in capsys.readouterr().out
 

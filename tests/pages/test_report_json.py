@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted import HOSTILE, answers, bad, good, plant, unfit
+from planted import HOSTILE, answers, bad, giving, good, plant, unfit
 
 import minitx
 from minitx.analysis import __main__ as cli
@@ -16,13 +16,9 @@ from minitx.analysis.pages import published
 KEYS = "question verdict reason answer sensitivity says note numbers files".split()
 
 
-def constant(text):
-    """json.loads calls this for NaN and infinities."""
-    raise AssertionError(f"{text} is no JSON")
-
-
 def parsed(text):
-    return json.loads(text, parse_constant=constant)
+    """Its JSON, which has no NaN and no infinities."""
+    return json.loads(text, parse_constant=pytest.fail)
 
 
 @pytest.fixture
@@ -85,9 +81,6 @@ def test_what_failed_or_was_left_out_says_why(monkeypatch, capsys, command):
     assert entries["good"]["answer"] == {"measure": "a & b", "value": "2", "chance": "0.5"}
 
 
-UNCONDITIONAL = {"of": "", "on": "", "options": {}, "readings": ()}  # a claim about any model
-
-
 def test_claims_are_those_of_published(monkeypatch, capsys, command):
     plant(monkeypatch, good)
     assert cli.main(command) == 0
@@ -98,15 +91,12 @@ def test_claims_are_those_of_published(monkeypatch, capsys, command):
 
 
 def test_a_claim_that_is_not_a_number_is_null(monkeypatch, capsys, command):
-    def odd(model, run):
-        """A result that no headline shows."""
-        return good(model, run) | {"ratio": np.array([1.0, np.nan, np.inf])}
-
-    plant(monkeypatch, odd)
-    claim = replace(published.CLAIMS[0], **UNCONDITIONAL, experiment="odd")
-    claim = replace(claim, ours=lambda result: result["ratio"].tolist())
-    claim = replace(claim, null=lambda result: float(result["ratio"][1]))
-    claim = replace(claim, holds=lambda ours, null: False)
+    plant(monkeypatch, giving("odd", ratio=np.array([1.0, np.nan, np.inf])))
+    fields = {"of": "", "on": "", "options": {}, "readings": (), "experiment": "odd"}
+    fields["ours"] = lambda result: result["ratio"].tolist()
+    fields["null"] = lambda result: float(result["ratio"][1])
+    fields["holds"] = lambda ours, null: False
+    claim = replace(published.CLAIMS[0], **fields)  # about any model
     monkeypatch.setattr(published, "CLAIMS", [claim])
     assert cli.main(command) == 0
     [row] = parsed(capsys.readouterr().out)["claims"]

@@ -10,12 +10,8 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis.contract import NotApplicable
 from minitx.analysis.measures import scanning
 
+MODEL = "tiny-stories"
 TEXT = "When Mary and John went to the park, John gave the ball to"
-
-
-@pytest.fixture(scope="module")
-def model():
-    return minitx.load("tiny-stories")
 
 
 def test_the_guess_and_the_last_layer_are_those_of_a_pass(model):

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from minitx.analysis.running.single import Failure, Outcome
 
 ZOO, GOLDEN = weights.find("tiny-roberta").parent / "zoo", Path(__file__).parents[1] / "golden"
 EXPERIMENTS = analysis.EXPERIMENTS  # fills OF_PICTURES, too
-TEXTS, PICTURES = (SimpleNamespace(config=SimpleNamespace(picture=x)) for x in (None, "ViT"))
+TEXTS, VIT = (minitx.load(name) for name in ("tiny-roberta", "tiny-vit"))
 DIRECTED = {"offset_of_heads": np.array([[-2, 0], [1, 0]]), "directed": np.eye(2)[[0, 0]]}
 LAGS = DIRECTED | {
     "n_directed": 2,
@@ -63,7 +62,6 @@ RELEARN = {
     "fillers": 3,
 }
 SHIFTS = {"shifts": np.array([-4, -3, -2, -1, 0, 1, 2, 3, 4]), "documents": 16}
-VIT = minitx.load(weights.find("tiny-vit"))
 RESULTS = {  # each with an effect
     "positions": {"peak": 1.5, "peak_null": 0.9, "peak_at": 8, "peak_period": 16.0},
     "lags": LAGS,
@@ -80,20 +78,19 @@ RESULTS = {  # each with an effect
 }
 
 
-def outcome(result, verdict="yes"):
-    """An Outcome with these results."""
-    return Outcome({}, result, "", {}, "", Answer(verdict, "", "", ""))
+def ran(name, result, verdict="yes"):
+    """A run of an experiment that gave these results, of which the report is made."""
+    return EXPERIMENTS[name], Outcome({}, result, "", {}, "", Answer(verdict, "", "", "")), 0.0
 
 
-def lines(monkeypatch, results, verdict="yes", model=TEXTS):
+def lines(results, verdict="yes", model=TEXTS):
     """The measured lines of these results: {experiment: text}."""
-    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
-    runs = [(EXPERIMENTS[name], outcome(r, verdict), 0.0) for name, r in results.items()]
+    runs = [ran(name, r, verdict) for name, r in results.items()]
     return {name: text for _, text, name in story.lines_of(model, runs) if name}
 
 
-def test_what_is_read_carried_and_lost_is_told_with_its_nulls(monkeypatch):
-    texts = lines(monkeypatch, RESULTS)
+def test_what_is_read_carried_and_lost_is_told_with_its_nulls():
+    texts = lines(RESULTS)
     assert [*texts] == ["positions", "lags", "dial", "probe", "remove-positions"]
     assert texts["lags"] == (
         "**2 of 4 heads** have a direction: one fixed offset (−2 to +1 tokens) gets more attention "
@@ -126,9 +123,9 @@ def test_every_sentence_names_what_its_null_is_and_how_many_documents_were_read(
 WITHOUT_COUNT = {"positions", "relearn", "mechanisms", "reviews"}  # weights, or no such result
 
 
-def test_shares_of_heads_are_counted(monkeypatch):
+def test_shares_of_heads_are_counted():
     given = {"remove-positions": WITHOUT, "relearn": RELEARN}
-    assert lines(monkeypatch, given)["relearn"] == (
+    assert lines(given)["relearn"] == (
         "With gaps between words and only the table retrained, **2 of 2** heads with a direction "
         "in documents of 32 ordinary tokens look as many words away as before (random table: 1)."
     )
@@ -138,31 +135,30 @@ def test_shares_of_heads_are_counted(monkeypatch):
     "low, high, words",
     [(310, 600, "worse than guessing"), (100, 290, "still better than guessing")],
 )
-def test_the_interval_says_how_the_loss_without_positions_compares(monkeypatch, low, high, words):
+def test_the_interval_says_how_the_loss_without_positions_compares(low, high, words):
     interval = {"loss_interval": np.log([[10, 14], [low, high]])}
-    texts = lines(monkeypatch, {"remove-positions": WITHOUT | interval})
+    texts = lines({"remove-positions": WITHOUT | interval})
     assert f"). This is {words} each token" in texts["remove-positions"]
 
 
-def test_what_random_weights_give_at_the_output_is_not_carried(monkeypatch):
-    texts = lines(monkeypatch, {"probe": PROBE | {"r2_on_last": 0.35}})
+def test_what_random_weights_give_at_the_output_is_not_carried():
+    texts = lines({"probe": PROBE | {"r2_on_last": 0.35}})
     assert "**0.35** after the last layer, no more than random weights give (" in texts["probe"]
     by_words = {"r2_on_last": 0.45, "r2_random_interval": np.array([0.3, 0.4])}  # in the input
-    texts = lines(monkeypatch, {"probe": PROBE | by_words})
+    texts = lines({"probe": PROBE | by_words})
     assert "**0.45** after the last layer (" in texts["probe"]
     few = PROBE | {"r2_on_last": 0.35, "n_rows": np.array(138)}
-    texts = lines(monkeypatch, {"probe": few})
+    texts = lines({"probe": few})
     assert "layer, too few rows to tell it from what random weights give (" in texts["probe"]
-    short = in_short(monkeypatch, {"probe": few, "remove-positions": WITHOUT, "lags": LAGS})
+    short = in_short({"probe": few, "remove-positions": WITHOUT, "lags": LAGS})
     assert short and "last layer" not in short
 
 
-def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
+def test_tests_of_the_same_question_that_disagree_are_named():
     given = {"probe": "partly", "components": "yes", "chain": "no", "cca": "undecided"}
     given["residual"] = "nothing"
-    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
     asked = PROBE | {"n_pairs": 2}
-    runs = [(EXPERIMENTS[name], outcome(asked, kind), 0.0) for name, kind in given.items()]
+    runs = [ran(name, asked, kind) for name, kind in given.items()]
     *_, (_, text, name) = story.lines_of(TEXTS, runs)
     assert name == "probe"
     assert text.endswith(
@@ -171,19 +167,18 @@ def test_tests_of_the_same_question_that_disagree_are_named(monkeypatch):
     )
     agreeing = [run for run in runs if run[0].name in ("probe", "components")]
     assert story.lines_of(TEXTS, agreeing)[-1][1].endswith("after the last).")
-    idle = [(EXPERIMENTS["chain"], outcome({"n_pairs": 0}, "undecided"), 0.0)]
+    idle = [ran("chain", {"n_pairs": 0}, "undecided")]
     assert story.lines_of(TEXTS, agreeing + idle)[-1][1].endswith("after the last).")
 
 
-def in_short(monkeypatch, results):
+def in_short(results):
     """The sentence before all others, of these results."""
-    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
-    runs = [(EXPERIMENTS[name], outcome(r), 0.0) for name, r in results.items()]
+    runs = [ran(name, r) for name, r in results.items()]
     return story.in_short(story.lines_of(TEXTS, runs), runs)
 
 
-def test_one_sentence_says_all_of_it_first(monkeypatch):
-    short = in_short(monkeypatch, RESULTS)
+def test_one_sentence_says_all_of_it_first():
+    short = in_short(RESULTS)
     assert short == (
         "In short: in **2 of 4 heads** positions make most of the score at a fixed offset; a "
         "linear probe still finds positions **after the last layer**; without its table the model "
@@ -191,21 +186,20 @@ def test_one_sentence_says_all_of_it_first(monkeypatch):
     )
     shown = story.section([("Topic", "a", "lags")], Linker(), short=short)
     assert shown.index("<b>2 of 4 heads</b> positions") < shown.index("Topic")
-    assert in_short(monkeypatch, {"lags": LAGS}) == ""  # the line itself says it
+    assert in_short({"lags": LAGS}) == ""  # the line itself says it
     lost = {"loss_interval": np.log([[10, 14], [310, 600]])}
     changed = {"probe": PROBE | {"r2_on_last": 0.35}, "remove-positions": WITHOUT | lost}
-    assert in_short(monkeypatch, changed) == (
+    assert in_short(changed) == (
         "In short: after the last layer a linear probe finds positions no better than with random "
         "weights; without its table the model is worse than guessing tokens by their frequency in "
         "these documents."
     )
 
 
-def test_where_no_sentence_holds_the_tests_are_counted(monkeypatch):
+def test_where_no_sentence_holds_the_tests_are_counted():
     """An undecided test is not one without an effect, and what is to come is not told."""
-    monkeypatch.setattr(story, "enters", lambda model: "By a table.")
     given = {"models": "yes", "lags": "no", "cca": "undecided", "chain": "nothing", "parts": "no"}
-    runs = [(EXPERIMENTS[name], outcome(LAGS, kind), 0.0) for name, kind in given.items()]
+    runs = [ran(name, LAGS, kind) for name, kind in given.items()]
     lines = [(themes.ENTER, "By a table.", "")]
     assert story.in_short(lines, runs) == (
         "Tests of positions here: 1 with an effect, 1 without, 1 undecided."
@@ -213,10 +207,10 @@ def test_where_no_sentence_holds_the_tests_are_counted(monkeypatch):
     assert story.in_short(lines, []) == ""
 
 
-def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one(monkeypatch):
+def test_what_a_table_learned_anew_does_stands_beside_the_loss_without_one():
     both = {"remove-positions": WITHOUT, "relearn": RELEARN}
-    assert lines(monkeypatch, both)["relearn"].startswith("With gaps between words")
-    assert lines(monkeypatch, {"relearn": RELEARN}) == {}
+    assert lines(both)["relearn"].startswith("With gaps between words")
+    assert lines({"relearn": RELEARN}) == {}
     own = [("Topic", "a", ""), ("Topic", "b", "first"), ("Topic", "c", "second")]
     shown = story.section(own, Linker())
     assert shown.count("href=") == 1 and 'href="#theme-' in shown
@@ -238,37 +232,36 @@ AT_NULL = {  # the value at its null, or the experiment's own answer no
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_number_at_its_null_is_not_told(monkeypatch, name):
+def test_a_number_at_its_null_is_not_told(name):
     """One entry at its null; where the rule is the experiment's own, its answer no."""
-    assert name in lines(monkeypatch, {name: RESULTS[name]})
+    assert name in lines({name: RESULTS[name]})
     changed = RESULTS[name] | AT_NULL.get(name, {})
-    assert lines(monkeypatch, {name: changed}, "yes" if name in AT_NULL else "no") == {}
+    assert lines({name: changed}, "yes" if name in AT_NULL else "no") == {}
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_what_was_not_measured_is_not_told(monkeypatch, name):
+def test_what_was_not_measured_is_not_told(name):
     nothing = {"nothing": np.array("nothing to move: no mechanism")}
-    assert lines(monkeypatch, {name: nothing}, "nothing") == {}
+    assert lines({name: nothing}, "nothing") == {}
     runs = [(EXPERIMENTS[name], Failure("needs a head", True), 0.0)]
     assert [line[2] for line in story.lines_of(TEXTS, runs)] == [""]
 
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in OF_PICTURES])
-def test_a_model_of_pictures_has_sentences_of_its_own(monkeypatch, name):
-    assert lines(monkeypatch, {name: RESULTS[name]}, model=PICTURES) == {}
+def test_a_model_of_pictures_has_sentences_of_its_own(name):
+    assert lines({name: RESULTS[name]}, model=VIT) == {}
 
 
-def test_a_topic_is_told_once_and_another_experiment_stands_in(monkeypatch):
-    both = lines(monkeypatch, {name: RESULTS[name] for name in ("remove-positions", "mechanisms")})
+def test_a_topic_is_told_once_and_another_experiment_stands_in():
+    both = lines({name: RESULTS[name] for name in ("remove-positions", "mechanisms")})
     assert [*both] == ["remove-positions"]
     relative = {name: RESULTS[name] for name in ("kernel", "mechanisms")}
-    assert [*lines(monkeypatch, relative)] == ["kernel", "mechanisms"]
+    assert [*lines(relative)] == ["kernel", "mechanisms"]
 
 
-@pytest.mark.parametrize("name", ["masked-none", "causal-none", "tiny-bart", "tiny-vit"])
+@pytest.mark.parametrize("name", ["zoo/masked-none", "zoo/causal-none", "tiny-bart", "tiny-vit"])
 def test_every_model_says_how_positions_enter(name):
-    model = minitx.load(weights.find(name if "tiny" in name else f"weights/zoo/{name}"))
-    ((topic, text, experiment),) = story.lines_of(model, [])
+    ((topic, text, experiment),) = story.lines_of(minitx.load(name), [])
     assert topic == themes.ENTER and text and experiment == ""
     shown = Page(story.section([(topic, text, experiment)], Linker())).of("story")
     assert text in shown
@@ -297,20 +290,20 @@ def test_a_random_model_has_no_story(causal):
         own = {option.name for option in experiment.options}
         given = {key: n for key, n in options.items() if key in own}
         result = analysis.run(name, causal, **given)
-        runs.append((experiment, outcome(result.arrays, result.answer.verdict), 0.0))
+        runs.append(ran(name, result.arrays, result.answer.verdict))
     assert [line[2] for line in story.lines_of(causal, runs)] == [""]
 
 
-def test_the_story_is_told_in_the_readers_language(monkeypatch):
+def test_the_story_is_told_in_the_readers_language():
     with language.using("ja"):
-        texts = lines(monkeypatch, RESULTS)
+        texts = lines(RESULTS)
     assert "位置" in texts["lags"]
 
 
 def test_a_model_of_pictures_is_asked_the_questions_of_pictures():
     """Its story, question, reading and tables are those of what ran in the experiment's place."""
     result = {"peak": 2.1, "peak_null": 1.3, "rows": 8, "columns": 8}
-    runs = [(EXPERIMENTS["positions"], outcome(result), 0.0)]
+    runs = [ran("positions", result)]
     runs.append((EXPERIMENTS["lags"], Failure("reads texts", True), 0.0))
     positions, lags = (report.asked(VIT, run) for run in runs)
     assert positions[0] is OF_PICTURES["positions"] and lags[0] is EXPERIMENTS["lags"]
@@ -348,7 +341,7 @@ def test_the_picture_shows_the_probe_beside_random_weights_and_shuffled_places()
     r2 = np.array([[0.9, 0.8, 0.6], [0.3, 0.2, 0.1]])
     names = np.array(["positions on", "random weights, on"])
     given = {"r2": r2, "r2_shuffled": -r2 / 1000, "conditions": names}
-    runs = [(EXPERIMENTS["probe"], outcome(given), 0.0)]
+    runs = [ran("probe", given)]
     html = sketch.figure(runs)
     shown = Page(html)
     assert shown.tags[2][1]["aria-label"].endswith("this model: 0.90, 0.80, 0.60")
@@ -363,7 +356,7 @@ def test_the_picture_shows_the_probe_beside_random_weights_and_shuffled_places()
     assert ys == sorted(ys) and ys[0] == pytest.approx(sketch.TOP + 0.1 * sketch.HIGH, abs=0.1)
     assert sketch.figure([]) == "" == sketch.figure([(*runs[0][:1], Failure("no", True), 0.0)])
     del given["r2_shuffled"]
-    assert sketch.figure([(EXPERIMENTS["probe"], outcome(given), 0.0)]) == ""
+    assert sketch.figure([ran("probe", given)]) == ""
 
 
 def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
@@ -375,7 +368,7 @@ def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
     residual["shares_null"] = np.stack(3 * [of_parts / 2], axis=1)  # [points tables parts]
     cca = {"mean": np.ones(3), "mean_random": np.ones(3)}
     given = {"probe": probe, "residual": residual, "cca": cca}
-    runs = {name: (EXPERIMENTS[name], outcome(r), 0.0) for name, r in given.items()}
+    runs = {name: ran(name, r) for name, r in given.items()}
     html = sketch.by_layer({name: run[1] for name, run in runs.items() if name != "cca"})
     cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", html)
     assert cells[:3] == ["", sketch.STREAM["probe"], sketch.STREAM["residual"]]
@@ -387,7 +380,7 @@ def test_what_the_stream_has_of_positions_stands_layer_by_layer_in_one_table():
 
 def test_a_picture_shows_the_loss_without_positions_beside_guesses_by_frequency():
     """Bars as long as the losses, and the interval as a line."""
-    html = sketch.figure([(EXPERIMENTS["remove-positions"], outcome(WITHOUT), 0.0)])
+    html = sketch.figure([ran("remove-positions", WITHOUT)])
     bars = dict(re.findall(r'<rect class="(\w+)" .*?width="([\d.]+)"', html))
     unit = sketch.LONGEST / np.log(600)  # of the interval's end, the farthest
     for kind, loss in (("trained", 12), ("zero", 400), ("random", 300)):
@@ -398,5 +391,5 @@ def test_a_picture_shows_the_loss_without_positions_beside_guesses_by_frequency(
     said = "with its table: 12; table at zero: 400 (33×); guess by frequency: 300"
     assert Page(html).tags[2][1]["aria-label"] == said
     assert "Pseudo-perplexity of hidden tokens" in html and 'href="#remove-positions"' in html
-    features = outcome({name: WITHOUT[name] for name in ("predicts", "documents")})
-    assert sketch.figure([(EXPERIMENTS["remove-positions"], features, 0.0)]) == ""
+    features = {name: WITHOUT[name] for name in ("predicts", "documents")}
+    assert sketch.figure([ran("remove-positions", features)]) == ""

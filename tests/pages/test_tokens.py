@@ -1,16 +1,15 @@
-"""One design: its tokens stand in one file, and every page of every kind takes them from there.
-
-Order: who states them, who takes them, letters that stand out, figures in the dark.
-"""
+"""One design: its tokens stand in one file, and every page of every kind takes them from there."""
 
 import colorsys
+import inspect
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from contrasts import contrast, luminance, turned
-from matplotlib.colors import to_rgb
+from matplotlib import colormaps
+from matplotlib.colors import to_hex, to_rgb
 
 from minitx import lessons
 from minitx.analysis.drawing import draw
@@ -20,7 +19,7 @@ from minitx.lessons import sphinx
 THEMES = {"light": tokens.LIGHT, "dark": tokens.DARK, "printed": tokens.PRINTED}
 FOLDERS = assets.PAGE, Path(lessons.__file__).parent / "page"
 SHEETS = {path.name: path.read_text("utf-8") for folder in FOLDERS for path in folder.glob("*.css")}
-OF_THEME = {"font-size--small", "color-"}  # furo's own
+OF_THEME = "font-size--small", "color-"  # furo's own
 SET_BY_SHEETS = {"room", "late"}  # a length and a delay, by what is shown
 SET_BY_PROGRAMS = {*"strong weight of across band columns shape p plot-background scrolled".split()}
 
@@ -43,9 +42,8 @@ def test_a_style_sheet_states_no_colour_or_size_that_is_a_token(name):
 
 def test_every_variable_of_a_style_sheet_is_a_token():
     for name, text in SHEETS.items():
-        used = {
-            x for x in re.findall(r"var\(--([\w-]+)", text) if not x.startswith(tuple(OF_THEME))
-        }
+        every = {*re.findall(r"var\(--([\w-]+)", text)}
+        used = {name for name in every if not name.startswith(OF_THEME)}
         assert used <= {*tokens.LIGHT, *tokens.SIZES, *SET_BY_PROGRAMS, *SET_BY_SHEETS}, name
 
 
@@ -71,8 +69,10 @@ def test_every_page_has_the_tokens():
     results = dict.fromkeys(("steps", "loss", "gain", "loss_null", "losses"), steps)
     film = forming.page("a", results | {"looks": np.zeros((2, 1, 2, 21))}, [])
     assert tokens.css() in film
+    assert explore.style("explore.css").startswith(tokens.css())
     for module in explore, atlas:
-        assert "tokens" in vars(module) and module.STYLES[0] == "explore.css"
+        assert "style(*STYLES" in inspect.getsource(module.page)
+        assert module.STYLES[0] == "explore.css"
 
 
 # letters that stand out
@@ -80,7 +80,7 @@ def test_every_page_has_the_tokens():
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_letters_stand_out(theme):
-    """Contrast of every colour of text against what it may stand on (WCAG 2: 4.5)."""
+    """Contrast of every colour of text against what it may stand on (WCAG 2: 4.5; of bars 3)."""
     colours = THEMES[theme]
     letters = "text", "soft", "link", "query", "key", "chosen", "more", "less"
     verdicts = "yes", "partly", "bad"
@@ -88,6 +88,7 @@ def test_letters_stand_out(theme):
     pairs += [(name, ground) for name in verdicts for ground in ("back", f"{name}-back")]
     for name, ground in pairs:
         assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    assert contrast(colours["bar"], colours["card"]) >= 3
 
 
 def test_themes_have_the_same_tokens():
@@ -115,9 +116,7 @@ def test_a_figure_in_the_dark_is_dark_and_its_colours_keep_their_hues():
 @pytest.mark.parametrize("scale", ["PuOr", "RdBu", "RdBu_r", "Blues", "Oranges", "Greys"])
 def test_a_map_in_the_dark_orders_its_values_as_on_paper(scale):
     """What stood far from white stands far from the ground, on the side of its own hue."""
-    from matplotlib import colormaps
-
-    colours = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in rows(colormaps[scale])]
+    colours = [to_hex(rgb) for rgb in colormaps[scale](np.arange(256))]
     on_paper = [luminance("#ffffff") - luminance(x) for x in colours]
     in_dark = [luminance(turned(x)) - luminance(turned("#ffffff")) for x in colours]
     for half in (slice(0, 128), slice(128, 256)):
@@ -127,11 +126,6 @@ def test_a_map_in_the_dark_orders_its_values_as_on_paper(scale):
         for n in (20, 40, 80, 175, 215, 235):
             apart = abs(hue(colours[n]) - hue(turned(colours[n])))
             assert min(apart, 1 - apart) < 0.01  # measured: 0.006
-
-
-def rows(colormap):
-    """[256 3] bytes of a scale of matplotlib."""
-    return (colormap(np.arange(256))[:, :3] * 255).round().astype(int)
 
 
 def hue(colour):

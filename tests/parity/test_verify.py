@@ -1,7 +1,6 @@
 """minitx verify: conversions with a mistake are named by the first point that differs.
 
 The references in golden/parity were recorded from the reference library (tools/make_references.py).
-Order: sound models, mistakes in a conversion, what is said, two checkpoints, files, commands.
 """
 
 import json
@@ -18,6 +17,7 @@ import minitx
 from minitx import testing, weights
 from minitx.analysis.__main__ import main
 from minitx.analysis.parity import batches, compare, models, reference
+from minitx.files import read_json
 
 PARITY = tiny.GOLDEN / "parity"
 OF_A_PAGE = "page-on-ci"  # whose model the page makes; docs/test_ci.py compares them
@@ -184,13 +184,12 @@ def test_the_first_point_that_a_mistake_changes_is_named(name, first, change, se
 def test_the_place_of_a_difference_is_where_it_was_made(tmp_path):
     """One row of one head's values: the head, and the dimension, and nothing before it."""
 
-    def change(tensors):
-        (name,) = (name for name in tensors if name.endswith(f"{B}value.bias"))
-        bias = tensors[name].copy()
+    def moved(bias):
+        bias = bias.copy()
         bias[6 + 2] += 0.5  # head 1 of width 6
-        tensors[name] = bias
+        return bias
 
-    name = "bert-masked"
+    name, change = "bert-masked", replaced(f"{B}value.bias", moved)
     recorded = reference.read_file(PARITY / f"{name}.safetensors")
     model = minitx.load(tiny.make(tmp_path / "wrong", name, change), "float64")
     wrong = compare.verify(model, recorded)
@@ -223,10 +222,7 @@ def test_the_outcome_in_words(tmp_path):
 
 
 def test_nan_is_a_difference(tmp_path):
-    def change(tensors):
-        (name,) = (name for name in tensors if name.endswith(f"{B}key.bias"))
-        tensors[name] = tensors[name] * np.nan
-
+    change = replaced(f"{B}key.bias", lambda x: x * np.nan)
     wrong = outcome(tiny.make(tmp_path / "nan", "bert-masked", change), "bert-masked")
     assert wrong.differing[0].name == "k.L0"
     record = json.loads(json.dumps(compare.as_dict(wrong), allow_nan=False))
@@ -235,7 +231,7 @@ def test_nan_is_a_difference(tmp_path):
 
 def test_other_ids_of_the_texts_are_said(tmp_path):
     folder = shutil.copytree(weights.find("tiny-roberta"), tmp_path / "model")
-    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer = read_json(folder / "tokenizer.json")
     tokenizer["model"]["merges"] = tokenizer["model"]["merges"][:50]
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     (note,) = outcome(folder, "tiny-roberta").notes
@@ -244,10 +240,8 @@ def test_other_ids_of_the_texts_are_said(tmp_path):
 
 def test_a_model_of_other_sizes_is_refused(tmp_path):
     def wider(tensors):
-        (name,) = (name for name in tensors if name.endswith("word_embeddings.weight"))
-        tensors[name] = np.concatenate([tensors[name]] * 2)
-        (name,) = (name for name in tensors if name.endswith("cls.predictions.bias"))
-        tensors[name] = np.concatenate([tensors[name]] * 2)
+        for end in "word_embeddings.weight", "cls.predictions.bias":
+            replaced(end, lambda x: np.concatenate([x, x]))(tensors)
 
     folder = tiny.make(tmp_path / "wider", "bert-masked", wider, vocab_size=122)
     wrong = outcome(folder, "bert-masked")
@@ -269,7 +263,7 @@ def test_assert_parity_names_the_point(tmp_path):
 
 
 def test_two_checkpoints_that_are_equal_and_one_that_moved(tmp_path):
-    a = minitx.load(weights.find("tiny-bert"), "float64")
+    a = minitx.load("tiny-bert", "float64")
     parity, moved = models.verify(a, a, texts=2, tokens=16)
     assert parity.agrees and moved == [] and all(row.far == 0 for row in parity.rows)
     W_Q = a.layers[2].W_Q * 1.01
@@ -283,14 +277,12 @@ def test_two_checkpoints_that_are_equal_and_one_that_moved(tmp_path):
 
 
 def test_two_checkpoints_of_other_sizes_are_refused():
-    a, b = (minitx.load(weights.find(name)) for name in ("tiny-bert", "tiny-gpt2"))
-    with pytest.raises(
-        ValueError,
-        match="only one of the two has an encoder|different sizes cannot be .*: n_layers 4 and 2",
-    ):
-        models.verify(a, minitx.load(weights.find("tiny-bart")))
+    a, b = (minitx.load(name) for name in ("tiny-bert", "tiny-gpt2"))
+    message = "only one of the two has an encoder|different sizes cannot be .*: n_layers 4 and 2"
+    with pytest.raises(ValueError, match=message):
+        models.verify(a, minitx.load("tiny-bart"))
     with pytest.raises(ValueError, match="n_heads 4 and 8, d_head 32 and 16"):
-        models.verify(b, minitx.load(weights.find("deep-roberta")))
+        models.verify(b, minitx.load("deep-roberta"))
     bare, whole = (tiny.load(name) for name in ("bert-bare-prefix", "bert-bare-prefix"))
     extra = tiny.with_weights(whole, W_pooled=np.ones(3))
     assert [entry.name for entry in models.moved(bare, extra)] == ["W_pooled"]
@@ -309,8 +301,7 @@ def test_files_that_are_no_references_are_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a reference file; minitx record writes them"):
         reference.read_file(tiny.GOLDEN / "bert-masked" / "model.safetensors")
     whole = reference.read_file(PARITY / "bert-masked.safetensors")
-    newer = whole._replace(about=whole.about)
-    reference.write(path, newer)
+    reference.write(path, whole)
     assert reference.read_file(path).about == whole.about
     content = path.read_bytes().replace(b'\\"format\\": 1', b'\\"format\\": 7')
     path.write_bytes(content)
@@ -415,7 +406,7 @@ def test_verify_as_a_command(tmp_path, capsys):
 
 def test_verify_of_two_checkpoints_as_a_command(tmp_path, capsys):
     folder = shutil.copytree(weights.find("tiny-bert"), tmp_path / "b")
-    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    settings = read_json(folder / "config.json")
     (folder / "config.json").write_text(json.dumps(settings | {"layer_norm_eps": 1e-3}))
     assert main(["verify", str(folder), "tiny-bert"]) == 1
     out = capsys.readouterr().out

@@ -1,29 +1,24 @@
 """A report within some minutes: what is planned of it from the seconds of a pass."""
 
-import json
-
 import pytest
 from planted import good, plant
 
 import minitx
-from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.commands import report as report_command
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import report, themes
 from minitx.analysis.running import budget
+from minitx.files import read_json
 
 NAMES = [*registry.EXPERIMENTS]
 
 
-def seconds(of_128, longest=512):
-    """{T: seconds of a pass} that grow a little faster than T."""
-    return {T: of_128 * (T / 128) ** 1.1 for T in budget.lengths(longest)}
-
-
-def planned(of_128, minutes=10.0, **given):
-    return budget.choose(seconds(of_128), NAMES, minutes, 2, **given)
+def planned(of_128, **given):
+    """A plan of ten minutes, where seconds of a pass grow a little faster than its tokens."""
+    seconds = {T: of_128 * (T / 128) ** 1.1 for T in budget.lengths(512)}
+    return budget.choose(seconds, NAMES, 10.0, 2, **given)
 
 
 @pytest.mark.release
@@ -147,14 +142,12 @@ def test_without_a_table_of_positions_some_experiments_ask_less():
     less = {name for name in NAMES if none[name] < 0.5 * table[name]}
     by_places = {"circuit", "joint-grid", "paths", "inject-positions", "rotation"}
     assert less == by_places | {"dial", "notch"}
-    rotary, learned = (
-        minitx.load(weights.find(f"zoo/{x}")) for x in ("causal-rotary", "masked-learned")
-    )
+    rotary, learned = (minitx.load(f"zoo/{x}") for x in ("causal-rotary", "masked-learned"))
     assert not budget.kind_of(rotary).has_table and budget.kind_of(learned).has_table
 
 
 def test_nothing_is_planned_for_what_a_model_does_not_have():
-    rotary = minitx.load(weights.find("zoo/causal-rotary"))
+    rotary = minitx.load("zoo/causal-rotary")
     plan = budget.of_model(rotary, 10.0, 2, {})
     needless = {*NAMES} - {*plan.expected} - {*plan.left_out}
     assert needless == budget.OF_TABLE | {"alignment"}
@@ -169,7 +162,7 @@ def test_no_minutes_are_no_limit_and_a_small_model_needs_none(causal):
 
 
 def test_of_pictures_fewer_are_read_then_experiments_are_left_out(monkeypatch):
-    model = minitx.load(weights.find("tiny-vit"))
+    model = minitx.load("tiny-vit")
     assert {*budget.OF_PICTURES} == {*registry.OF_PICTURES}
     assert budget.of_model(model, 10.0, 2, {}).is_whole
     monkeypatch.setattr(budget, "_timed", lambda model, T, n: 0.3)
@@ -195,7 +188,7 @@ def test_a_slow_model_is_timed_at_its_shortest_length_alone(monkeypatch):
 def slow(monkeypatch, tmp_path):
     """A report of two planted experiments on a machine where a pass takes seconds."""
     plant(monkeypatch, good)
-    model = minitx.load(weights.find("tiny-roberta"))
+    model = minitx.load("tiny-roberta")
     monkeypatch.setattr(budget, "COSTS", {"good": budget.Cost(0, 100)})
     monkeypatch.setattr(budget, "_timed", lambda model, T, n: 10.0)
 
@@ -209,17 +202,13 @@ def slow(monkeypatch, tmp_path):
 def test_the_page_says_once_what_was_left_out_and_how_to_run_it(slow, capsys, tmp_path):
     text = slow()
     first = capsys.readouterr().out.splitlines()[0]
-    assert (
-        first.startswith("reads as many documents as each")
-        and "leaves out, unless time is left: good" in first
-    )
+    assert first.startswith("reads as many documents as each")
+    assert "leaves out, unless time is left: good" in first
     assert text.count("minitx report my-model --minutes 0") == 1
     assert "Left out: 1 experiment for lack of time." in text and "0 experiments in " in text
-    entry = json.loads((tmp_path / "report.json").read_text())["experiments"]["good"]
-    assert (
-        entry["verdict"] == "left out"
-        and entry["reason"] == "does not fit into 10 minutes beside the others"
-    )
+    entry = read_json(tmp_path / "report.json")["experiments"]["good"]
+    assert entry["verdict"] == "left out"
+    assert entry["reason"] == "does not fit into 10 minutes beside the others"
 
 
 def test_a_report_that_goes_on_keeps_its_plan(slow, monkeypatch, capsys):
@@ -237,17 +226,11 @@ def test_no_limit_is_as_it_was(slow, capsys):
     assert "leaves out" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "given, name, minutes",
-    [
-        (None, "my-model", budget.USUAL),
-        (None, "tiny-roberta", 0.0),
-        ("0.5", "tiny-roberta", 0.5),
-        ("0", "my-model", 0.0),
-    ],
-)
-def test_a_bundled_model_has_a_limit_where_minutes_are_named(given, name, minutes):
-    assert report_command._minutes(given, name) == minutes
+def test_a_bundled_model_has_a_limit_where_minutes_are_named():
+    assert report_command._minutes(None, "my-model") == budget.USUAL
+    assert report_command._minutes(None, "tiny-roberta") == 0.0
+    assert report_command._minutes("0.5", "tiny-roberta") == 0.5
+    assert report_command._minutes("0", "my-model") == 0.0
 
 
 @pytest.mark.parametrize("given", ["-1", "nan", "soon"])

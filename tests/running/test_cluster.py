@@ -2,9 +2,9 @@
 
 import contextlib
 import gc
+import importlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +17,7 @@ from benchmarks.workers import running
 from minitx import analysis
 from minitx.analysis import commands, experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
-from minitx.analysis.running import cluster, executor, stream
+from minitx.analysis.running import cluster, executor, shipping, stream
 
 pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -91,8 +91,6 @@ def test_a_model_that_was_changed_is_computed_as_it_is(client):
 
 def otherwise(dask_worker):
     """A worker's numbers would differ in the last digit."""
-    from minitx.analysis.running import shipping
-
     shipping._unpacked.clear()
     stated = shipping.computing()
     shipping.computing = lambda: stated | {"BLAS": "another"}
@@ -100,8 +98,6 @@ def otherwise(dask_worker):
 
 def with_other_files(dask_worker):
     """A worker's model has other weights."""
-    from minitx.analysis.running import shipping
-
     shipping.folder_of.cache_clear()
     shipping.arrays_of.cache_clear()
     shipping._hashes = lambda folder: {"model.safetensors": "0" * 64}
@@ -109,10 +105,6 @@ def with_other_files(dask_worker):
 
 def as_before(dask_worker):
     """The worker as it was."""
-    import importlib
-
-    from minitx.analysis.running import shipping
-
     importlib.reload(shipping)
 
 
@@ -120,8 +112,6 @@ def slowly(measure):
     """The same in so much time that both workers get documents."""
 
     def slow(i, x):
-        import time
-
         time.sleep(0.05)
         return measure(i, x)
 
@@ -153,11 +143,10 @@ def test_a_worker_that_would_compute_otherwise_is_refused_by_name(workers, spoil
             gathered(lambda i, x: {"sum": x, "all": x})
 
 
-def test_a_worker_with_other_weights_is_refused_by_name(workers, spoilt, capsys):
-    model = minitx.load("tiny-roberta")
+def test_a_worker_with_other_weights_is_refused_by_name(bundled, workers, spoilt, capsys):
     first = min(workers.nthreads())
     spoilt(with_other_files, first)
-    sums = gathered(slowly(lambda i, x: {"n": model.weights.W_E.shape[1], "all": x}))
+    sums = gathered(slowly(lambda i, x: {"n": bundled.weights.W_E.shape[1], "all": x}))
     assert sums["n"] == 128 * len(ROWS) and np.array_equal(sums["all"], ROWS)
     error = capsys.readouterr().err
     assert f"minitx: worker {first} is refused: " in error
@@ -174,14 +163,13 @@ def test_a_document_that_fails_on_every_worker_is_named(workers):
         gathered(measure)
 
 
-def test_the_text_of_a_document_that_fails_is_shown(workers):
-    model = minitx.load("tiny-roberta")
-    documents = [model.tokenizer.encode(text) for text in ("A dog.", "A cat sat on the mat.")]
+def test_the_text_of_a_document_that_fails_is_shown(bundled, workers):
+    documents = [bundled.tokenizer.encode(text) for text in ("A dog.", "A cat sat on the mat.")]
 
     def measure(i, document):
         if i == 1:
             raise registry.NotApplicable("no cats")
-        return {"n": len(document) + model.config.n_layers}
+        return {"n": len(document) + bundled.config.n_layers}
 
     message = r"^document 1 \('A cat sat on the mat.'\): no cats$"
     with pytest.raises(registry.NotApplicable, match=message):
@@ -192,8 +180,6 @@ def test_a_document_that_fails_on_one_worker_is_done_by_another(workers):
     first = sorted(workers.nthreads())[0]
 
     def measure(i, x):
-        import time
-
         from distributed import get_worker
 
         time.sleep(0.05)
@@ -205,30 +191,20 @@ def test_a_document_that_fails_on_one_worker_is_done_by_another(workers):
 
 
 def test_a_worker_that_dies_loses_nothing(workers, tmp_path):
-    here = {"sum": (ROWS / np.float32(3)).astype(float)}
     died = tmp_path / "died"
 
     def measure(i, x):
-        import os
-        import signal
-
         if i == 20 and not died.exists():
             died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return {"sum": x / np.float32(3), "all": x}
 
-    sums = gathered(measure)
-    total = 0.0
-    for row in here["sum"]:
-        total = total + row
-    assert died.exists() and np.array_equal(sums["sum"], total)
+    total = sum((ROWS / np.float32(3)).astype(float))
+    assert np.array_equal(gathered(measure)["sum"], total) and died.exists()
 
 
 def test_a_document_under_which_workers_die_is_named(workers):
     def measure(i, x):
-        import os
-        import signal
-
         if i == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         return {"all": x}
@@ -246,17 +222,12 @@ def test_few_documents_are_read_ahead(workers):
             taken.append(i)
             yield i, x
 
-    results = executor.current().results(third_of(), documents())
+    results = executor.current().results(lambda i, x: {"sum": x / 3}, documents())
     for done, _ in enumerate(results):
         ahead.append(len(taken) - done)
     assert done == 299
     # measured 7 at first, up to 256 in a batch later
     assert ahead[0] <= 8 and max(ahead) <= 7 * cluster.LARGEST
-
-
-def third_of():
-    """A measure that travels."""
-    return lambda i, x: {"sum": x / 3}
 
 
 def test_documents_that_are_done_are_soon_forgotten(workers, monkeypatch):
@@ -308,8 +279,6 @@ def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
             seen = []
 
             def measure(i, x):
-                import time
-
                 time.sleep(0.05)
                 return {"all": x}
 
@@ -323,7 +292,7 @@ def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
 
 
 def test_flags_that_contradict_each_other_are_refused(capsys, monkeypatch):
-    command = ["run", "profiles", "tiny-roberta", "--workers"]
+    command = "run profiles tiny-roberta --workers".split()
     assert commands.run_command([*command, "2", "--scheduler", "tcp://127.0.0.1:1"]) == 2
     assert "--workers 2 starts processes here" in capsys.readouterr().err
     assert commands.run_command([*command, "-1"]) == 2
@@ -335,11 +304,3 @@ def test_flags_that_contradict_each_other_are_refused(capsys, monkeypatch):
     assert commands.run_command([*command, "2"]) == 2
     message = "--workers needs distributed: pip install 'minitx[dask]'"
     assert message in capsys.readouterr().err
-
-
-def test_importing_analysis_imports_no_dask():
-    code = (
-        "import sys, minitx.analysis.commands; print([*{'dask', 'distributed'} & {*sys.modules}])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -1,6 +1,5 @@
 """Names and texts beyond ASCII, with line breaks in names, in locales that know neither."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import pytest
 
 from minitx import weights
+from minitx.files import read_json
 
 NAME = "módel\nx"
 TEXT = "Café in the 日本 morning, and then he went out of the room."
@@ -44,7 +44,7 @@ def test_a_run_does_not_depend_on_the_locale(folder, env):
     status, out, errors = run(folder, "run", "profiles", NAME, *options, **env)
     assert status == 0, errors
     assert b"profiles.svg .npz .json written" in out
-    record = json.loads((folder / "ö\nut/profiles.json").read_text(encoding="utf-8"))
+    record = read_json(folder / "ö\nut/profiles.json")
     assert record["settings"]["model"] == NAME
     assert record["settings"]["text"]["name"] == "té xt.txt"
 

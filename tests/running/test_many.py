@@ -30,7 +30,7 @@ from minitx.analysis import experiments
 from minitx.analysis.running import many
 many.n_processes = lambda options: 2
 if __name__ == "__main__":
-    few = ["--documents", "6", "--tokens", "64"]
+    few = "--documents 6 --tokens 64".split()
     raise SystemExit(main(["report", {MODEL!r}, *few, "--out", "out"]))
 """
 # of every Python process: it leaves its number, and Ctrl-C, which a job of a script ignores, acts
@@ -41,13 +41,25 @@ pathlib.Path(f"started.{os.getpid()}").touch()
 """
 
 
+def outcomes(out, *names, options=None, n=2, **given):
+    """{name: outcome} of experiments in n processes."""
+    listed = [registry.get(name) for name in names]
+    model = minitx.load(MODEL)
+    done = many.every(listed, model, MODEL, options or {}, out, n_processes=n, **given)
+    return {experiment.name: outcome for experiment, outcome, _ in done}
+
+
 def produced(out, n):
     """The outcomes of NAMES from n processes, and the files that they wrote."""
     out.mkdir()
-    listed = [registry.get(name) for name in NAMES]
-    done = many.every(listed, minitx.load(MODEL), MODEL, OPTIONS, out, n_processes=n)
-    outcomes = {experiment.name: outcome for experiment, outcome, _ in done}
-    return outcomes, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
+    named = outcomes(out, *NAMES, options=OPTIONS, n=n)
+    return named, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
+
+
+def ordered(names):
+    """The jobs of experiments, the first first."""
+    jobs = (many.Job(name, None, MODEL, {}, "", "", False) for name in names)
+    return sorted(jobs, key=many._rank)
 
 
 def without_seconds(text):
@@ -58,16 +70,15 @@ def without_seconds(text):
 
 def test_what_reads_documents_or_pairs_comes_behind_what_reads_none():
     names = "profiles", "circuit", "probe", "patch", "parts", "paths", "attribute", "models"
-    jobs = [many.Job(name, None, MODEL, {}, "", "", False) for name in names]
-    first = "parts", "attribute", "models"
-    assert [job.experiment for job in sorted(jobs, key=many._rank)][:3] == [*first]
+    first = ["parts", "attribute", "models"]
+    assert [job.experiment for job in ordered(names)][:3] == first
 
 
 def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
     alone, files = produced(tmp_path / "alone", 1)
     said = capsys.readouterr().out
     together, same = produced(tmp_path / "together", 2)
-    order = ["attention", "models", "positions", "alignment", "probe", "bases"]
+    order = "attention models positions alignment probe bases".split()
     assert [*alone] == order and {*together} == {*order} and files == same and len(files) == 5 * 3
     assert alone["probe"].note.startswith("takes 6 documents") and together["probe"].note
     lines, again = map(without_seconds, (said, capsys.readouterr().out))
@@ -79,7 +90,7 @@ def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
 
 def test_what_takes_longest_goes_first_of_what_reads_by_itself():
     names = "models", "shift", "dial", "norms", "mask-positions", "rotation", "lags"
-    jobs = sorted((many.Job(x, None, MODEL, {}, "", "", False) for x in names), key=many._rank)
+    jobs = ordered(names)
     groups = [[job.experiment for job in jobs] for jobs in many._groups(jobs, 2)]
     assert groups[:4] == [["models"], ["dial", "lags"], ["mask-positions"], ["shift"]]
     assert groups[4:] == [["rotation"], ["norms"]]  # rotation reads a single document
@@ -96,28 +107,23 @@ def test_what_was_left_out_is_done_while_time_is_left(tmp_path, capsys, n):
     names = "parts", "attention", "predict"  # what says least is first
     expected = {"parts": 0.0, "predict": 4000.0, "attention": 300.0}
     plan = budget.Plan(10.0, 0, 0, names[1:], expected, 0.0, cores=n)
-    listed = [registry.get(name) for name in names]
-    given = minitx.load(MODEL), MODEL, {}, tmp_path
-    done = {x.name: y for x, y, _ in many.every(listed, *given, n_processes=n, plan=plan)}
+    done = outcomes(tmp_path, *names, n=n, plan=plan)
     assert [*done][-1] == "predict" and done["attention"].figures
     assert done["predict"].reason == "does not fit into 10 minutes beside the others"
     assert done["predict"].left_out and "predict" in capsys.readouterr().out
 
 
 def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
-    listed = [registry.get(name) for name in ("positions", "attention")]
     options = {"shuffles": -3, "text": "sample"}
-    done = [*many.every(listed, minitx.load(MODEL), MODEL, options, tmp_path, n_processes=2)]
-    of = {experiment.name: outcome for experiment, outcome, _ in done}
+    of = outcomes(tmp_path, "positions", "attention", options=options)
     assert of["positions"].reason.startswith("shuffles is -3") and not of["positions"].left_out
     assert of["attention"].settings["options"]["text"] == "sample"
 
 
 def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(many, "_in_process", _killed)
-    listed = [registry.get(name) for name in ("positions", "attention")]
     with pytest.raises(OSError, match="ended before its experiment; .* --resume to continue"):
-        [*many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)]
+        outcomes(tmp_path, "positions", "attention")
     assert not multiprocessing.active_children()
 
 
@@ -150,8 +156,7 @@ def test_the_time_that_is_left_is_shown_while_one_is_at_work(tmp_path, monkeypat
     monkeypatch.setattr(many.budget, "time_left", lambda *_: 60.0 * 0.9 ** len(shown))
     monkeypatch.setattr(many, "_in_process", _slow)
     plan = budget.Plan(10.0, 0, 0, (), {"positions": 60.0}, 60.0, cores=2)
-    listed = [registry.get("positions")]
-    [*many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2, plan=plan)]
+    outcomes(tmp_path, "positions", plan=plan)
     left = [line for line in shown if line]
     assert len(left) >= 3 and all(line.startswith("positions …, about ") for line in left)
     assert len({*left}) == len(left)
@@ -171,9 +176,7 @@ def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkey
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.setattr(many, "_in_process", _counted)
     monkeypatch.setattr(threads, "count", lambda: 2)
-    listed = [registry.get("positions")]
-    [(_, outcome, _)] = many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)
-    assert outcome.reason == "1"
+    assert outcomes(tmp_path, "positions")["positions"].reason == "1"
 
 
 def _counted(jobs):
@@ -219,9 +222,9 @@ def test_whatever_ends_a_report_ends_its_processes(tmp_path, number):
         assert errors == "minitx: interrupted; repeat the command with --resume to continue\n"
 
 
-def until(is_done, seconds=150):
+def until(is_done):
     """Wait until something is true."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + 150
     while not is_done():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -19,18 +19,10 @@ from minitx.analysis.__main__ import main
 from minitx.analysis.measures import document_features, inputs, residual_stream
 from minitx.analysis.running import executor, many, passes, stream, together
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 ROOT = Path(__file__).parents[2]
-SHARING = (
-    "profiles",
-    "extraction",
-    "bases",
-    "lags",
-    "conditions",
-    "sources",
-    "cca",
-    "mixing",
-    "dial",
-)
+SHARING = "profiles extraction bases lags conditions sources cca mixing dial".split()
 
 
 @pytest.fixture
@@ -92,8 +84,8 @@ def test_measures_meet_whatever_their_order(model, n_passes):
     """Two conditions, asked for in either order: two passes, not four."""
     tokens = tiny.ids(model, 12)
     zero = {"pos_embed": np.zeros_like}
-    ways = [[inputs.reading(model, tokens), inputs.reading(model, tokens, zero)] for _ in range(3)]
-    measures = [asking(*pair) for pair in ways[:2]]
+    ways = [[inputs.reading(model, tokens), inputs.reading(model, tokens, zero)] for _ in range(2)]
+    measures = [asking(*pair) for pair in ways]
     passes.measured_together(measures, 0, [tokens] * 2)
     assert len(n_passes) == 2
 
@@ -169,12 +161,12 @@ def sums_of(functions):
     return members, lengths
 
 
-def added(numbers, scale=1.0, name="x"):
+def added(numbers, scale=1.0):
     """A function that gathers over numbers, and then over its sum."""
 
     def function():
-        first = stream.UNSAVED.gather(lambda i, x: {"x": scale * x}, numbers, name)["x"]
-        second = stream.UNSAVED.gather(lambda i, x: {"x": first + x, "i": i}, numbers, name)
+        first = stream.UNSAVED.gather(lambda i, x: {"x": scale * x}, numbers, "x")["x"]
+        second = stream.UNSAVED.gather(lambda i, x: {"x": first + x, "i": i}, numbers, "x")
         return first, second["x"], second["i"]
 
     return function
@@ -192,12 +184,12 @@ def test_what_reads_few_documents_goes_first():
     """As the choice of heads does, so that what reads all of them is one pass."""
     numbers = np.arange(40.0)
 
-    def chosen_first():
-        stream.UNSAVED.gather(lambda i, x: {"x": x}, numbers[:8], "few")
-        return stream.UNSAVED.gather(lambda i, x: {"x": x}, numbers, "all")["x"]
-
     def at_once():
         return stream.UNSAVED.gather(lambda i, x: {"x": x}, numbers, "all")["x"]
+
+    def chosen_first():
+        stream.UNSAVED.gather(lambda i, x: {"x": x}, numbers[:8], "few")
+        return at_once()
 
     members, lengths = sums_of([at_once, chosen_first])
     assert sorted(map(sorted, lengths)) == [[8], [40, 40]]
@@ -267,59 +259,48 @@ def test_runs_that_were_interrupted_at_different_documents_go_on_together(tmp_pa
 # experiments that meet
 
 
-def produced(folder, names, argv, n=1):
-    """The files of these experiments, run in n commands."""
-    lists = [",".join(names)] if n == 1 else names
-    for each in lists:
-        assert main(["run", each, "tiny-roberta", *argv, "--out", str(folder)]) == 0
+def produced(folder, argv, *lists):
+    """The files of these experiments, run in a command for each list."""
+    for names in lists:
+        assert main(["run", names, "tiny-roberta", *argv, "--out", str(folder)]) == 0
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".lock"}
 
 
-ARGV = ["--documents", "6", "--tokens", "72"]
+ARGV = "--documents 6 --tokens 72".split()
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_experiments_that_share_give_the_bytes_that_each_gives_alone(tmp_path, capsys, n_passes):
-    alone = produced(tmp_path / "alone", SHARING, ARGV, n=len(SHARING))
+    alone = produced(tmp_path / "alone", ARGV, *SHARING)
     n_alone = len(n_passes)
     n_passes.clear()
-    assert produced(tmp_path / "together", SHARING, ARGV) == alone
-    assert len(alone) == 3 * len(SHARING) and all(
-        EXPERIMENTS[name].shares_passes for name in SHARING
-    )
+    assert produced(tmp_path / "together", ARGV, ",".join(SHARING)) == alone
+    assert len(alone) == 3 * len(SHARING)
+    assert all(EXPERIMENTS[name].shares_passes for name in SHARING)
     assert len(n_passes) < 0.6 * n_alone  # measured 0.5
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_passes_are_counted(tmp_path, n_passes):
     """profiles: text, shuffled, repeated, positions once; cca: text and a random model."""
-    produced(tmp_path / "profiles", ["profiles"], ARGV)
-    assert len(n_passes) == 3 * 6 + 1
-    n_passes.clear()
-    produced(tmp_path / "cca", ["cca"], ARGV)
-    assert len(n_passes) == 2 * 6
-    n_passes.clear()
-    produced(tmp_path / "both", ["profiles", "cca"], ARGV)
-    assert len(n_passes) == 4 * 6 + 1
+    for names, n in ("profiles", 3 * 6 + 1), ("cca", 2 * 6), ("profiles,cca", 4 * 6 + 1):
+        n_passes.clear()
+        produced(tmp_path / names, ARGV, names)
+        assert len(n_passes) == n
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_workers_give_the_same_bytes(tmp_path):
-    names = ["profiles", "lags", "cca"]
-    alone = produced(tmp_path / "alone", names, ARGV, n=3)
-    assert produced(tmp_path / "workers", names, [*ARGV, "--workers", "2"]) == alone
+    alone = produced(tmp_path / "alone", ARGV, "profiles", "lags", "cca")
+    workers = [*ARGV, "--workers", "2"]
+    assert produced(tmp_path / "workers", workers, "profiles,lags,cca") == alone
 
 
-@pytest.mark.usefixtures("empty_figures")
-def test_whoever_measures_experiments_that_meet_gives_the_same(tmp_path):
+def test_whoever_measures_experiments_that_meet_gives_the_same(bundled, tmp_path):
     """On one thread and on several, in one command and in the groups of a report."""
-    model = minitx.load("tiny-roberta")
     experiments = [EXPERIMENTS[name] for name in ("profiles", "cca", "positions")]
     files = []
     for n in (1, 3):
         folder = tmp_path / str(n)
         folder.mkdir()
-        given = model, "tiny-roberta", {"documents": 6, "tokens": 72}, folder
+        given = bundled, "tiny-roberta", {"documents": 6, "tokens": 72}, folder
         with executor.use(executor.Threads(n)):
             [*many.every(experiments, *given)]
         files.append({x.name: x.read_bytes() for x in folder.iterdir() if x.suffix != ".lock"})
@@ -329,26 +310,24 @@ def test_whoever_measures_experiments_that_meet_gives_the_same(tmp_path):
         assert all(np.array_equal(arrays[name], x) for name, x in result.arrays.items())
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_several_that_are_killed_go_on_to_the_same_bytes(tmp_path):
     """SIGKILL after a state of each was written; then --resume."""
-    argv = ["--documents", "100", "--tokens", "72"]
-    names = ["profiles", "extraction", "cca"]
-    whole = produced(tmp_path / "whole", names, argv)
+    argv = "--documents 100 --tokens 72".split()
+    names = "profiles,extraction,cca"
+    whole = produced(tmp_path / "whole", argv, names)
     killed = tmp_path / "killed"
-    command = [sys.executable, "-m", "minitx.analysis", "run", ",".join(names), "tiny-roberta"]
+    command = [sys.executable, "-m", "minitx.analysis", "run", names, "tiny-roberta"]
     settings = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [*command, *argv, "--out", str(killed)], env=settings, stdout=subprocess.DEVNULL
     )
-    while len([*killed.glob(".*.state.npz")]) < len(names) and process.poll() is None:
+    while len([*killed.glob(".*.state.npz")]) < 3 and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     assert process.wait(60) == -signal.SIGKILL
-    assert produced(killed, names, [*argv, "--resume"]) == whole
+    assert produced(killed, [*argv, "--resume"], names) == whole
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_one_that_cannot_be_measured_is_said_and_the_others_are_written(tmp_path, capsys):
     argv = ["run", "alignment,positions", "tiny-roberta", "--out", str(tmp_path)]
     assert main(argv) == 2
@@ -360,20 +339,19 @@ def test_one_that_cannot_be_measured_is_said_and_the_others_are_written(tmp_path
 @pytest.mark.parametrize(
     "argv, message",
     [
-        (["profiles,lag", "tiny-roberta"], "unknown experiment 'lag'; did you mean lags"),
-        (["profiles,lags,lags", "tiny-roberta"], "profiles,lags,lags names an experiment twice"),
-        (["profiles,", "tiny-roberta"], "unknown experiment ''"),
-        (["profiles,lags", "tiny-roberta", "--reach", "3"], "reach is 3; wanted 0, or 10 or more"),
-        (["profiles,lags", "tiny-roberta", "--documents", "x"], "documents is 'x'"),
+        ("profiles,lag tiny-roberta", "unknown experiment 'lag'; did you mean lags"),
+        ("profiles,lags,lags tiny-roberta", "profiles,lags,lags names an experiment twice"),
+        ("profiles, tiny-roberta", "unknown experiment ''"),
+        ("profiles,lags tiny-roberta --reach 3", "reach is 3; wanted 0, or 10 or more"),
+        ("profiles,lags tiny-roberta --documents x", "documents is 'x'"),
     ],
 )
 def test_what_several_cannot_be_asked_is_said_before_any_work(tmp_path, capsys, argv, message):
-    assert main(["run", *argv, "--out", str(tmp_path / "out")]) == 2
+    assert main(["run", *argv.split(), "--out", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out" / "profiles.json").exists()
 
 
-@pytest.mark.usefixtures("empty_figures")
 def test_json_of_several_is_one_object(tmp_path, capsys):
     names = "positions,singular-values"
     assert main(["run", names, "tiny-roberta", "--json", "--out", str(tmp_path)]) == 0

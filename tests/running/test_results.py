@@ -3,10 +3,10 @@
 import json
 import shutil
 from dataclasses import replace
-from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 
+import failing
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -17,11 +17,12 @@ from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.machine import files
 from minitx.analysis.running import settings, stream
+from minitx.files import read_json
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 
 BUNDLED = weights.find("tiny-roberta")
-SHARDS = {"first": "model-1-of-2.safetensors", "second": "shards/model-2-of-2.safetensors"}
+SHARDS = "model-1-of-2.safetensors", "shards/model-2-of-2.safetensors"
 
 
 def stated(folder, experiment="profiles", **options):
@@ -36,19 +37,19 @@ def sharded(folder):
     tensors = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     (folder / "shards").mkdir()
-    weight_map = {name: [*SHARDS][i % 2] for i, name in enumerate(tensors)}
-    for part, file in SHARDS.items():
-        part_of = {name: tensors[name] for name in tensors if weight_map[name] == part}
-        save_file(part_of, folder / file)
-    index = {"weight_map": {name: SHARDS[part] for name, part in weight_map.items()}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    weight_map = {name: SHARDS[i % 2] for i, name in enumerate(tensors)}
+    for file in SHARDS:
+        part = {name: x for name, x in tensors.items() if weight_map[name] == file}
+        save_file(part, folder / file)
+    index = json.dumps({"weight_map": weight_map})
+    (folder / "model.safetensors.index.json").write_text(index)
     return folder
 
 
 def without_tokenizer_json(folder):
     """A copy of tiny-roberta with its tokenizer in the files of before tokenizer.json."""
     shutil.copytree(BUNDLED, folder)
-    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    tokenizer = read_json(folder / "tokenizer.json")["model"]
     (folder / "tokenizer.json").unlink()
     (folder / "vocab.json").write_text(json.dumps(tokenizer["vocab"]), encoding="utf-8")
     merges = [x if isinstance(x, str) else " ".join(x) for x in tokenizer["merges"]]
@@ -77,8 +78,8 @@ def number_changed(path):
         (sharded, "tokenizer.json"),
         (sharded, "tokenizer_config.json"),
         (sharded, "model.safetensors.index.json"),
-        (sharded, SHARDS["first"]),
-        (sharded, SHARDS["second"]),
+        (sharded, SHARDS[0]),
+        (sharded, SHARDS[1]),
         (without_tokenizer_json, "vocab.json"),
         (without_tokenizer_json, "merges.txt"),
         (without_tokenizer_json, "model.safetensors"),
@@ -118,9 +119,7 @@ def test_settings_follow_the_text_that_is_held_out(tmp_path):
 def test_settings_follow_the_other_models_of_a_comparison(tmp_path, partial):
     other = shutil.copytree(BUNDLED, tmp_path / "other")
     options = {"others": f"{other}, tiny-gpt2"}
-    model = minitx.load(BUNDLED)
-    if partial:
-        model = replace(model, missing=("a tensor",))
+    model = replace(minitx.load(BUNDLED), missing=("a tensor",) if partial else ())
     experiment = registry.get("models")
     before = settings.of_run(experiment, model, "a model", options)
     assert [*before["others"]] == [str(other), "tiny-gpt2"]
@@ -140,7 +139,7 @@ def test_settings_follow_the_other_models_of_a_comparison(tmp_path, partial):
 
 def with_other_norms(folder):
     """Another layer_norm_eps: other numbers from the same weights."""
-    config = json.loads((folder / "config.json").read_text())
+    config = read_json(folder / "config.json")
     (folder / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.5}))
 
 
@@ -177,16 +176,8 @@ def test_an_interrupted_run_is_not_gone_on_with_under_another_configuration(
 ):
     monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
     folder, out = shutil.copytree(BUNDLED, tmp_path / "model"), tmp_path / "out"
-    add = stream._add
-    left = iter(range(20))
-
-    def interrupted(*arguments):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        add(*arguments)
-
     with monkeypatch.context() as patch:
-        patch.setattr(stream, "_add", interrupted)
+        patch.setattr(stream, "_add", failing.once(21, stream._add, KeyboardInterrupt()))
         assert profiles(folder, out) == 130
     assert [*out.glob(".profiles.*.state.npz")]
     with_other_norms(folder)
@@ -222,26 +213,6 @@ def models(out, shuffles, *more):
     return commands.run_command(["run", "models", "tiny-roberta", *options])
 
 
-class Failing:
-    """A function that fails at its n-th call, before or after it has done its work."""
-
-    def __init__(self, function, n, late, error):
-        self.function = function
-        self.left = n
-        self.late = late
-        self.error = error
-
-    def __call__(self, *arguments, **options):
-        """What the function does, or the error."""
-        self.left -= 1
-        if self.left == 0 and not self.late:
-            raise self.error
-        value = self.function(*arguments, **options)
-        if self.left == 0:
-            raise self.error
-        return value
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """Arrays of two runs with other options: {shuffles: arrays}."""
@@ -269,8 +240,7 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
     place = Path if step == "write_bytes" else files.os
     with monkeypatch.context() as patch:
         n_trials = 2 * (place is Path)  # whether the folder can be written
-        failing = Failing(getattr(place, step), n + n_trials, late, error)
-        patch.setattr(place, step, partialmethod(failing) if place is Path else failing)
+        patch.setattr(place, step, failing.once(n + n_trials, getattr(place, step), error, late))
         assert models(out, 4) == (2 if isinstance(error, OSError) else 130)
     if step == "write_bytes":
         assert files_in(out) == before
@@ -278,7 +248,7 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
         copy = shutil.copytree(out, tmp_path / f"resumed with {resumed}")
         assert models(copy, resumed, "--resume") == 0
         assert equal(arrays(copy, "models"), expected[resumed])
-        record = json.loads((copy / "models.json").read_text(encoding="utf-8"))
+        record = read_json(copy / "models.json")
         assert record["settings"]["options"]["shuffles"] == resumed
 
 
@@ -288,10 +258,8 @@ def files_in(folder):
 
 
 def test_a_full_disk_is_one_line_that_says_what_was_wanted(tmp_path, monkeypatch, capsys):
-    def full(path, content):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr(Path, "write_bytes", failing.once(1, Path.write_bytes, full))
     monkeypatch.setattr(files.shutil, "disk_usage", lambda path: SimpleNamespace(free=4096))
     path = tmp_path / "a.npz"
     with pytest.raises(OSError, match="wanted") as caught:
@@ -346,4 +314,4 @@ def test_a_record_of_another_form_is_no_finished_run(tmp_path, expected, text):
     (tmp_path / "models.json").write_text(text)
     assert models(tmp_path, 3, "--resume") == 0
     assert equal(arrays(tmp_path, "models"), expected[3])
-    assert json.loads((tmp_path / "models.json").read_text())["settings"]
+    assert read_json(tmp_path / "models.json")["settings"]

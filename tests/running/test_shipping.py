@@ -17,21 +17,19 @@ def nothing_unpacked():
     shipping._unpacked.clear()
 
 
-def test_weights_travel_by_name_and_are_mapped_again():
-    model = minitx.load("tiny-roberta")
-    package = shipping.Sender().pack(lambda i, x: (model, x))
+def test_weights_travel_by_name_and_are_mapped_again(bundled):
+    package = shipping.Sender().pack(lambda i, x: (bundled, x))
     assert len(package.content) < 20_000  # measured 4,100; the weights have 4.4 million bytes
     again, _ = shipping.unpack(package)(0, None)
-    W, own = again.layers[1].W_Q, model.layers[1].W_Q
+    W, own = again.layers[1].W_Q, bundled.layers[1].W_Q
     assert np.array_equal(W, own) and not np.shares_memory(W, own)
     assert not W.flags.writeable and W.strides == own.strides
-    assert again.config == model.config and again.tokenizer.folder == model.tokenizer.folder
+    assert again.config == bundled.config and again.tokenizer.folder == bundled.tokenizer.folder
 
 
-def test_an_array_that_comes_before_its_model_travels_by_name_too():
-    model = minitx.load("tiny-roberta")
-    W_E = model.weights.W_E  # by its name: values are sent in the order of theirs
-    package = shipping.Sender().pack(lambda i, x: (W_E, model))
+def test_an_array_that_comes_before_its_model_travels_by_name_too(bundled):
+    W_E = bundled.weights.W_E  # by its name: values are sent in the order of theirs
+    package = shipping.Sender().pack(lambda i, x: (W_E, bundled))
     assert len(package.content) < 20_000
     again, of_model = shipping.unpack(package)(0, None)
     assert again is of_model.weights.W_E

@@ -60,41 +60,47 @@ def run(folder, measure, resume, key="same"):
         return open_run.gather(measure, ROWS, "rows", keep=("all",))
 
 
-def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
-    whole = run(tmp_path, failing_at(999), resume=False)
-    assert not left(tmp_path)
+@pytest.fixture
+def every_document(monkeypatch):
+    """States are saved after every document."""
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
+
+
+@pytest.fixture
+def state(tmp_path, every_document):
+    """The file that a run leaves which is interrupted at row 90."""
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(90), resume=False)
+    [state] = left(tmp_path)
+    return state
+
+
+def resumed(gather, capsys):
+    """The sums of an interrupted run that goes on where it was, and are those of a whole one."""
     seen = []
-    resumed = run(tmp_path, lambda i, x: seen.append(i) or third(i, x), resume=True)
-    assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
+    sums = gather(lambda i, x: seen.append(i) or third(i, x))
+    whole = stream.UNSAVED.gather(third, ROWS, "rows", keep=("all",))
+    np.testing.assert_equal(sums, whole)
     assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
     assert f"going on after {min(seen)} documents" in capsys.readouterr().err
+
+
+def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, state, capsys):
+    resumed(lambda measure: run(tmp_path, measure, resume=True), capsys)
     assert not left(tmp_path)
 
 
-def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
-    tmp_path, monkeypatch, capsys
-):
+@pytest.mark.usefixtures("every_document")
+def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(tmp_path, capsys):
     """A resumed run may take from elsewhere what its first stage measured."""
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
-    whole = stream.UNSAVED.gather(third, ROWS, "the second", keep=("all",))
     with pytest.raises(KeyboardInterrupt):
         with stream.resumable(tmp_path, "test", "same", False) as interrupted:
             interrupted.gather(lambda i, x: {"sum": -x}, ROWS[:50], "the first")
             interrupted.gather(failing_at(90), ROWS, "the second", keep=("all",))
     stages = {path.name.split(".")[2] for path in left(tmp_path)}
     assert stages == {"the-first", "the-second"}
-    seen = []
-    with stream.resumable(tmp_path, "test", "same", True) as resumed:
-        sums = resumed.gather(
-            lambda i, x: seen.append(i) or third(i, x), ROWS, "the second", keep=("all",)
-        )
-    assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
-    assert f"going on after {min(seen)} documents" in capsys.readouterr().err
-    assert sums.keys() == whole.keys()
-    assert all(np.array_equal(sums[name], whole[name]) for name in whole)
+    with stream.resumable(tmp_path, "test", "same", True) as open_run:
+        resumed(lambda x: open_run.gather(x, ROWS, "the second", keep=("all",)), capsys)
     assert not left(tmp_path)
 
 
@@ -111,17 +117,14 @@ def test_a_run_with_a_folder_gathers_the_same_words_once(tmp_path):
 
 
 def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
-    tmp_path, monkeypatch, capsys
+    tmp_path, state, capsys
 ):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, failing_at(90), resume=False)
     with pytest.raises(ValueError, match="belongs to a run with other settings, model or text"):
         run(tmp_path, failing_at(999), resume=True, key="other")
     # it fails before there is anything to keep in place of the old state
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(0), resume=False, key="other")
-    assert len(left(tmp_path)) == 1
+    assert left(tmp_path) == [state]
     run(tmp_path, failing_at(999), resume=False)
     message = "an interrupted run was here; it starts over (--resume would continue it)"
     assert message in capsys.readouterr().err
@@ -148,26 +151,13 @@ def npy(x):
         lambda raw: raw.replace(b"PK\1\2-\3-\0\0", b"PK\1\2-\3-\0\1"),  # encrypted
     ],
 )
-def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, failing_at(90), resume=False)
-    [state] = left(tmp_path)
+def test_a_damaged_state_is_said_to_be_so(tmp_path, state, damage):
     state.write_bytes(damage(state.read_bytes()))
     message = (
         r"test.rows.\w{8}.state.npz is damaged; without --resume the run starts from the beginning"
     )
     with pytest.raises(ValueError, match=message):
         run(tmp_path, failing_at(999), resume=True)
-
-
-def interrupted(tmp_path, monkeypatch):
-    """The state that a run leaves which is interrupted at row 90."""
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, failing_at(90), resume=False)
-    [state] = left(tmp_path)
-    return state
 
 
 ALTERED = {
@@ -182,30 +172,22 @@ ALTERED = {
     "another type": lambda state: {"of_sum": state["of_sum"].astype(np.float32)},
     "a row too few": lambda state: {"of_all": state["of_all"][1:]},
     "one more name": lambda state: {"of_other": state["of_sum"]},
+    "a name too few": lambda state: {"of_sum": None},
     "no digest": lambda state: {"digest": np.array("")},
 }
 
 
 @pytest.mark.parametrize("how", ALTERED)
-def test_a_state_that_was_altered_is_never_gone_on_with(tmp_path, monkeypatch, how):
-    path = interrupted(tmp_path, monkeypatch)
-    with np.load(path) as file:
-        state = dict(file)
-    np.savez(path, **state | ALTERED[how](state))
+def test_a_state_that_was_altered_is_never_gone_on_with(tmp_path, state, how):
+    with np.load(state) as file:
+        saved = dict(file)
+    altered = saved | ALTERED[how](saved)
+    np.savez(state, **{name: x for name, x in altered.items() if x is not None})
     message = r"state.npz is damaged; without --resume the run starts from the beginning$"
     with pytest.raises(ValueError, match=message):
         run(tmp_path, failing_at(999), resume=True)
     whole = run(tmp_path, failing_at(999), resume=False)
     assert whole["sum"] == pytest.approx(ROWS.sum() / 3) and np.array_equal(whole["all"], ROWS)
-
-
-def test_a_state_that_lost_a_name_is_never_gone_on_with(tmp_path, monkeypatch):
-    path = interrupted(tmp_path, monkeypatch)
-    with np.load(path) as file:
-        state = {name: x for name, x in file.items() if name != "of_sum"}
-    np.savez(path, **state)
-    with pytest.raises(ValueError, match="is damaged"):
-        run(tmp_path, failing_at(999), resume=True)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +270,7 @@ def python(*arguments):
 
 def resumed_profiles(out):
     """A process that measures profiles of 200 documents, from where the one before it ended."""
-    options = ["--documents", "200", "--tokens", "96", "--resume", "--out", str(out)]
+    options = f"--documents 200 --tokens 96 --resume --out {out}".split()
     return python("-m", "minitx.analysis", "run", "profiles", "tiny-roberta", *options)
 
 

@@ -7,9 +7,9 @@ import pickle
 import re
 import sys
 import threading
-import tracemalloc
 from typing import ClassVar
 
+import counting
 import numpy as np
 import pytest
 
@@ -23,8 +23,8 @@ def lines(texts=TEXTS):
     return "".join(f"{text}\n" for text in texts).encode()
 
 
-def objects(texts=TEXTS, key="text"):
-    return "".join(json.dumps({key: text, "n": i}) + "\n" for i, text in enumerate(texts)).encode()
+def objects(texts=TEXTS):
+    return lines(json.dumps({"text": text, "n": i}) for i, text in enumerate(texts))
 
 
 def packed(ending, content):
@@ -368,12 +368,9 @@ def test_memory_is_that_of_a_few_documents(tmp_path):
     line = "A line of words that goes on and on, as lines do. " * 8
     path = tmp_path / "a.jsonl"
     path.write_bytes(objects([line] * 50_000))
-    tracemalloc.start()
-    n = len(texts(formats.of(path, n=50)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert n == 50
-    assert peak < 4e6  # measured …
+    with counting.memory() as used:
+        assert len(texts(formats.of(path, n=50))) == 50
+    assert used.peak < 4e6  # measured …
 
 
 def test_stamp_is_of_each_file(tmp_path):

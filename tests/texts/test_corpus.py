@@ -1,8 +1,8 @@
 """Texts, documents, heads chosen by what they do, and what the layers read."""
 
 import hashlib
-import io
 
+import counting
 import numpy as np
 import pytest
 
@@ -87,38 +87,11 @@ def test_a_folder_is_its_text_files_in_order_of_name(tmp_path):
         (tmp_path / name).write_text(content, encoding="utf-8")
     assert [*corpus.lines(str(tmp_path))] == ["first", "second", "third", "fourth"]
     assert formats.described(str(tmp_path))["files"] == 3
+    (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no .txt file in the folder"):
-        formats.files(str(_empty(tmp_path)))
+        formats.files(str(tmp_path / "empty"))
     with pytest.raises(FileNotFoundError, match="no text file ''"):
         formats.files("")
-
-
-def _empty(folder):
-    (folder / "empty").mkdir()
-    return folder / "empty"
-
-
-def test_the_settings_tell_two_texts_apart(tmp_path):
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.txt").write_text(name)
-    first, second = (formats.described(str(tmp_path / f"{name}.txt")) for name in ("one", "two"))
-    assert first["name"] == "one.txt" and first["sha256"] != second["sha256"]
-
-
-def test_standard_input_can_be_read_twice(monkeypatch):
-    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    storage._spooled.cache_clear()
-    assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
-    assert formats.described("-")["name"] == "standard input"
-    storage._spooled.cache_clear()
-
-
-def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):
-    (tmp_path / "latin.txt").write_bytes("one\nna\u00efve".encode("latin-1"))
-    with pytest.raises(
-        ValueError, match="latin.txt' is not valid UTF-8: line 2, byte 6 of the file"
-    ):
-        corpus.whole_text(str(tmp_path / "latin.txt"))
 
 
 def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
@@ -227,8 +200,6 @@ def test_texts_that_cannot_be_given_are_said_before_any_work(
 
 def test_memory_does_not_grow_with_the_text(bundled, tmp_path):
     """What is held between two documents is small, however many there are."""
-    import tracemalloc
-
     path = tmp_path / "t.txt"
     peaks = []
     for n in (200, 2000):
@@ -236,10 +207,9 @@ def test_memory_does_not_grow_with_the_text(bundled, tmp_path):
         with open(path, "w", encoding="utf-8") as file:
             file.write("Some words, again and again, on every line of a file. " * 8 + "\n")
             file.writelines(f"Line {i}: {words}\n" for i in range(n))
-        tracemalloc.start()
-        assert sum(1 for _ in corpus.texts(bundled, str(path))) == n + 1
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        with counting.memory() as used:
+            assert sum(1 for _ in corpus.texts(bundled, str(path))) == n + 1
+        peaks.append(used.peak)
     # bytes: 1,800 more lines are 530,000, their labels and lengths 29,000
     assert peaks[1] < peaks[0] + 100_000
 
@@ -295,21 +265,15 @@ def test_rows_that_no_token_reaches_are_no_positions(bundled):
     assert np.array_equal(trace["pos_embed"][0], rows)
 
 
-def test_the_hint_for_a_short_text_is_right(roberta, tmp_path):
+def test_the_hint_for_a_short_text_is_right(bundled):
     """The number of tokens that the error names makes one document of the whole text."""
     text = "The cat sat on the mat, and the dog ran after it."
-    with pytest.raises(
-        ValueError, match=r"\(2 of them special\), 0 documents .* at least 1"
-    ) as error:
-        corpus.documents(roberta, text)
+    message = r"\(2 of them special\), 0 documents .* at least 1"
+    with pytest.raises(ValueError, match=message) as error:
+        corpus.documents(bundled, text)
     tokens = int(str(error.value).partition("--tokens ")[2].partition(",")[0])
-    (document,) = corpus.documents(roberta, text, tokens=tokens)
-    assert roberta.tokenizer.decode(document).strip() == text
-
-
-@pytest.fixture(scope="module")
-def roberta():
-    return minitx.load("tiny-roberta")
+    (document,) = corpus.documents(bundled, text, tokens=tokens)
+    assert bundled.tokenizer.decode(document).strip() == text
 
 
 @pytest.mark.parametrize(
@@ -346,32 +310,30 @@ def test_what_is_there_is_read_before_the_words_of_its_name(tmp_path, monkeypatc
 SPOKEN = " The old man gave the girl a book.\n\nShe thanked him."
 
 
-def test_a_text_itself_is_read_as_a_trace_reads_it(roberta):
+def test_a_text_itself_is_read_as_a_trace_reads_it(bundled):
     """With no line break that it does not have; the hint names as many tokens as a trace has."""
-    expected = roberta.tokenizer.encode(SPOKEN)
+    expected = bundled.tokenizer.encode(SPOKEN)
     with pytest.raises(ValueError, match=f"has {len(expected)} tokens .*--tokens {len(expected)},"):
-        corpus.documents(roberta, SPOKEN)
-    (document,) = corpus.documents(roberta, SPOKEN, tokens=len(expected))
+        corpus.documents(bundled, SPOKEN)
+    (document,) = corpus.documents(bundled, SPOKEN, tokens=len(expected))
     assert document.tolist() == expected.tolist()
     assert corpus.whole_text(SPOKEN) == SPOKEN
 
 
 @pytest.mark.parametrize(
-    ("piped", "expected"),
+    ("text", "expected"),
     [(SPOKEN, SPOKEN), ("The cat sat.\n", "The cat sat.\n"), (" a\n\n b c\n", "a\nb c\n")],
 )
 def test_standard_input_has_a_line_break_at_its_end_where_one_is(
-    roberta, monkeypatch, tmp_path, piped, expected
+    bundled, tmp_path, piped, text, expected
 ):
     """Without one it is read as it stands; with one as a file is."""
-    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
-    storage._spooled.cache_clear()
-    (tokens,) = corpus.pieces(roberta, "-", 1000)
-    storage._spooled.cache_clear()
-    assert roberta.tokenizer.decode(tokens) == expected
+    piped(text)
+    (tokens,) = corpus.pieces(bundled, "-", 1000)
+    assert bundled.tokenizer.decode(tokens) == expected
     (tmp_path / "a.txt").write_text("The cat sat.")
-    (of_a_file,) = corpus.pieces(roberta, str(tmp_path / "a.txt"), 1000)
-    assert roberta.tokenizer.decode(of_a_file) == "The cat sat.\n"
+    (of_a_file,) = corpus.pieces(bundled, str(tmp_path / "a.txt"), 1000)
+    assert bundled.tokenizer.decode(of_a_file) == "The cat sat.\n"
 
 
 def test_the_settings_of_a_text_itself():

@@ -1,10 +1,10 @@
 """The layouts that texts come in, and what is wrong with them, by file, line, row and byte."""
 
-import io
+import hashlib
 import json
 import sys
-import tracemalloc
 
+import counting
 import pytest
 
 from minitx.analysis.texts import formats, storage
@@ -145,12 +145,12 @@ def test_objects_by_line_are_documents(tmp_path):
     )
 
 
-def test_standard_input_is_a_text_file(monkeypatch):
-    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    storage._spooled.cache_clear()
+def test_standard_input_is_a_text_file(piped):
+    piped("A line.\nAnother.\n")
     for _ in range(2):  # a second pass is the same
         assert [text for text, *_ in records("-")] == ["A line.", "Another."]
-    storage._spooled.cache_clear()
+    assert [*formats.lines("-")] == ["A line.", "Another."]
+    assert formats.described("-")["name"] == "standard input"
 
 
 def test_the_sample_is_the_projects_own_wherever_one_stands(tmp_path, monkeypatch):
@@ -282,6 +282,7 @@ WRONG = {  # name -> content, what is said, and options
             {"column": "text"},
         ),
         ("a line\n", "'t.txt' has no columns", {"label": "label"}),
+        (b"one\nna\xefve", "'t.txt' is not valid UTF-8: line 2, byte 6 of the file"),
     ],
     "pos/0.txt": [
         ("a line\n", "'test_what_is_wrong_is_named.*' has no columns", {"label": "x"}),
@@ -351,14 +352,9 @@ def test_a_review_that_changes_its_class_is_another_text(tmp_path):
     "name, content", [("t.csv", "text\na\n"), ("t.jsonl", '{"text": "a"}'), ("t.txt", "a\n")]
 )
 def test_one_file_is_known_by_its_own_hash(tmp_path, name, content):
-    import hashlib
-
     digest = hashlib.sha256(content.encode()).hexdigest()
-    assert formats.described(write(tmp_path / name, content)) == {
-        "name": name,
-        "files": 1,
-        "sha256": digest,
-    }
+    stated = {"name": name, "files": 1, "sha256": digest}
+    assert formats.described(write(tmp_path / name, content)) == stated
 
 
 @pytest.mark.parametrize(
@@ -391,21 +387,18 @@ def test_a_long_line_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "t.txt"
     with open(path, "wb") as file:
         file.truncate(400_000_000)
-    tracemalloc.start()
-    with pytest.raises(ValueError, match="t.txt, line 1 is longer than 4,194,304 characters"):
+    message = "t.txt, line 1 is longer than 4,194,304 characters"
+    with counting.memory() as used, pytest.raises(ValueError, match=message):
         list(formats.records(path))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6  # 8.5 MB
+    assert used.peak < 20e6  # 8.5 MB
 
 
 def test_a_link_to_nothing_among_others_is_named(tmp_path):
     """It hid the whole folder: no .txt file in it."""
     write(tmp_path / "a.txt", "one\n")
     (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(
-        FileNotFoundError, match="has '.*/b.txt', which is not a file: a link to what"
-    ):
+    message = "has '.*/b.txt', which is not a file: a link to what"
+    with pytest.raises(FileNotFoundError, match=message):
         list(formats.records(tmp_path))
 
 

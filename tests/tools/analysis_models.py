@@ -1,6 +1,7 @@
 """Tiny random checkpoints with a real tokenizer, written where a test wants them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,8 @@ L, H, D, M, T = 2, 3, 24, 40, 32
 def gpt2(folder, head=True):
     """A causal model; head=False leaves the architecture's language-model head out."""
     V = Tokenizer.from_file(str(TOKENIZER)).get_vocab_size()
-    config = dict(
-        model_type="gpt2",
-        architectures=["GPT2LMHeadModel" if head else "GPT2Model"],
-        activation_function="gelu_new",
-        layer_norm_epsilon=1e-5,
-        vocab_size=V,
-    )
+    config = dict(model_type="gpt2", architectures=["GPT2LMHeadModel" if head else "GPT2Model"])
+    config |= dict(activation_function="gelu_new", layer_norm_epsilon=1e-5, vocab_size=V)
     config |= dict(n_layer=L, n_head=H, n_embd=D, n_inner=M, n_positions=T)
     folder.mkdir(exist_ok=True)
     save_file(random_tensors(shapes(V)), folder / "model.safetensors")
@@ -50,13 +46,10 @@ def shapes(V):
     return sizes
 
 
-def random_tensors(sizes):
+def random_tensors(sizes, seed=5):
     """Random values; the weights of norms lie around 1."""
-    draw = np.random.default_rng(5)
-    tensors = {}
+    draw, tensors = np.random.default_rng(seed), {}
     for name, shape in sizes.items():
-        x = draw.standard_normal(shape) * 0.3
-        if name.endswith(".weight") and len(shape) == 1:
-            x = x + 1
-        tensors[name] = x.astype(np.float32)
+        around = bool(re.search(r"(norm|ln_\w)\.weight$", name))
+        tensors[name] = (around + 0.3 * draw.standard_normal(shape)).astype(np.float32)
     return tensors

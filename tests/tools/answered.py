@@ -19,12 +19,23 @@ def answers(said):
 
     @pytest.mark.parametrize(("check", "answer", "text"), rows)
     def test(check, answer, text):
-        if answer is ...:
-            assert check(answer) == text
-        elif text.startswith("right"):
-            assert re.match(text, check(answer))
-        else:
-            with pytest.raises(Wrong, match=text):
-                check(answer)
+        try_answer(check, answer, text)
 
     return test
+
+
+def try_all(check, pairs, *given):
+    """The same at once, of a check that is given more than an answer."""
+    for answer, text in [(..., NOT_YET), *pairs]:
+        try_answer(check, answer, text, *given)
+
+
+def try_answer(check, answer, text, *given):
+    """Hold a check to what it says of one answer."""
+    if answer is ...:
+        assert check(answer, *given) == text
+    elif text.startswith("right"):
+        assert re.match(text, check(answer, *given))
+    else:
+        with pytest.raises(Wrong, match=text):
+            check(answer, *given)

@@ -35,18 +35,19 @@ def atlas(n_sentences=6, length=9, L=2, H=3, name="fabricated", seed=0, beside=N
     return Atlas(name, [side], tokens, titles, sampled, beside, settings)
 
 
-def with_three_spaces(n_sentences=4, length=7):
+def with_three_spaces():
     """An Atlas of an encoder-decoder: queries and keys of `cross` are of different texts."""
     draw = np.random.default_rng(1)
-    source, target = (table(draw, n_sentences, length + k, WORDS) for k in (0, 2))
+    source, target = (table(draw, 4, length, WORDS) for length in (7, 9))
     tables = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
     sides = [space(draw, name, 2, 2, *pair) for name, pair in tables.items()]
-    return atlas(n_sentences, length)._replace(sides=sides, sentences=texts(source))
+    return atlas(4, 7)._replace(sides=sides, sentences=texts(source))
 
 
-def of_pictures(n_pictures=5, rows=3, columns=4, word="left"):
+def of_pictures(word="left"):
     """An Atlas of the patches of pictures; word: their class, and what they are called."""
     draw = np.random.default_rng(2)
+    n_pictures, rows, columns = 5, 3, 4
     n = rows * columns
     names = [f"{row},{column}" for row, column in np.ndindex(rows, columns)]
     picture, patch = np.divmod(np.arange(n_pictures * n), n)
@@ -90,7 +91,6 @@ def table(draw, n_sentences, length, words):
 
 
 def texts(points):
-    """The tokens of each sentence."""
     names = [points.vocabulary[t] for t in points.token]
     sentences = range(points.sentence.max() + 1)
     return [[names[i] for i in np.flatnonzero(points.sentence == s)] for s in sentences]

@@ -20,18 +20,14 @@ NOTHING = "nothing at all"  # a break that must not be noticed
 HOOKS = "minitx/hooks.py"
 CODE = ("minitx/", "analysis/", "weights/", "lessons/", "docs/")  # where breaks are generated
 A_FUNCTION = 4  # generated breaks of one function, spread over it
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+OPPOSITES = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+)
+COMPARISONS = dict(OPPOSITES) | {b: a for a, b in OPPOSITES}
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -87,10 +83,10 @@ BREAKS = [
 ]
 
 
-def changed_lines(revision, root=ROOT):
+def changed_lines(revision):
     """{file: numbers of the lines that differ from a git revision}; a line of 0 where one went."""
     command = ["git", "diff", "-U0", "--relative", "--no-color", "--no-ext-diff", revision, "--"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"no list of what changed since {revision}: {done.stderr.strip()}")
     lines = {}

@@ -23,9 +23,6 @@ TOKENIZED = 20_000  # documents that are cut into tokens
 DRAWN = 1000
 
 
-# --- a corpus by repetition
-
-
 def texts():
     """The paragraphs of the sample, again and again, each with its number: about 12 MB."""
     paragraphs = [record.text for record in formats.records("sample")]
@@ -72,7 +69,6 @@ def write_parquet(path, size):
 
 
 def tokens(path):
-    """Tokens of the first documents."""
     return sum(map(len, corpus.texts(minitx.load("tiny-gpt2"), path, TOKENIZED)))
 
 
@@ -110,7 +106,6 @@ def of_packing(path, gigabytes):
 
 
 def main():
-    """Make corpora, run each step, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, required=True)
     gigabytes = parser.parse_args().gigabytes

@@ -4,8 +4,6 @@ A mutation is a list whose first word is a kind of damage (damage_json.py, damag
 says how it is drawn and how it is done. What is drawn depends on `random()` alone, whose sequence
 for a seed is the same in every version of Python: so a case is its seed and number, which a library
 of random tests does not promise from one version to the next.
-
-Order: a case, drawing it, doing it.
 """
 
 import random
@@ -58,7 +56,6 @@ def draw(seed, number, folders):
 
 
 def damaged(case, folders):
-    """The folder of a case."""
     folder = dict(folders[case.base])
     for mutation in case.mutations:
         folder = mutated(folder, mutation)
@@ -66,7 +63,6 @@ def damaged(case, folders):
 
 
 def mutated(folder, mutation):
-    """A copy of a folder after one mutation."""
     kind, *given = mutation
     folder = dict(folder)
     KINDS[kind].do(folder, *given)

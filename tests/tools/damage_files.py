@@ -6,6 +6,7 @@ import math
 import safetensors
 from damage_json import Kind, text_of
 from folders import Special, content
+from tiny import pack
 
 # --- safetensors, beyond the header
 
@@ -21,7 +22,6 @@ FILLS = {  # little-endian bytes of a float32
 
 
 def is_tensors(name, folder):
-    """Whether a name is that of a safetensors file."""
     return name.endswith(".safetensors") and folder[name] != b""
 
 
@@ -40,17 +40,6 @@ def tensors(folder, name):
         begin, end = entry["data_offsets"]
         parts[key] = entry["dtype"], entry["shape"], data[start + begin : start + end]
     return parts
-
-
-def pack(parts):
-    """The bytes of a safetensors file."""
-    entries, end = {}, 0
-    for key, (dtype, shape, raw) in parts.items():
-        begin, end = end, end + len(raw)
-        entries[key] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(entries).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + b"".join(raw for *_, raw in parts.values())
 
 
 def draw_tensor(dice, folder, name, more):
@@ -123,7 +112,6 @@ def draw_lose(dice, folder, name):
 
 
 def do_lose(folder, name, key):
-    """A tensor is gone, header and bytes."""
     parts = tensors(folder, name)
     del parts[key]
     folder[name] = pack(parts)
@@ -165,7 +153,6 @@ def draw_cut(dice, folder, name):
 
 
 def do_cut(folder, name, n):
-    """The file ends early."""
     folder[name] = content(folder, name)[:n]
 
 
@@ -196,7 +183,6 @@ def do_grow(folder, name, n, piece):
 
 
 def is_lines(name, folder):
-    """Whether a name is that of a file that is read by lines."""
     return name.endswith(".txt") and is_file(name, folder)
 
 
@@ -231,7 +217,6 @@ SPECIALS = (
 
 
 def is_any(name, folder):
-    """Every name."""
     return True
 
 
@@ -240,7 +225,6 @@ def draw_gone(dice, folder, name):
 
 
 def do_gone(folder, name):
-    """A name is gone."""
     del folder[name]
 
 

@@ -2,8 +2,6 @@
 
 Each kind is two functions: `draw_…(dice, folder, name)` gives what `do_…(folder, …)` takes, or
 None; the second changes the folder.
-
-Order: the values and keys that are drawn, JSON in which a key may stand twice, the kinds.
 """
 
 import json
@@ -14,8 +12,6 @@ from folders import content
 
 
 class Kind(NamedTuple):
-    """One kind of damage."""
-
     reads: Callable  # (name, folder) -> whether it can be done to that file
     draw: Callable  # (dice, folder, name) -> what `do` takes, or None
     do: Callable  # (folder, *what was drawn): changes the folder
@@ -60,7 +56,6 @@ class Pairs(list):
 
 
 def pairs(members):
-    """What the parser gives of an object, as Pairs."""
     return Pairs(map(list, members))
 
 
@@ -97,7 +92,6 @@ def dump(value):
 
 
 def is_json(name, folder):
-    """Whether a name is that of a file with JSON in it."""
     return name.endswith((".json", ".safetensors"))
 
 
@@ -168,7 +162,6 @@ def draw_set(dice, folder, name):
 
 
 def do_set(folder, name, path, text):
-    """Another value at a path."""
     value = tree(folder, name)
     if not path:
         return put_tree(folder, name, Literal(text))
@@ -239,7 +232,6 @@ def draw_rename(dice, folder, name):
 
 
 def do_rename(folder, name, path, new):
-    """A key has another name."""
     value = tree(folder, name)
     *above, last = path
     member(inside(value, above), last)[0] = new

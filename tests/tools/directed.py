@@ -34,11 +34,12 @@ from constructed import (
 from constructed import D as WIDTH
 
 from minitx.analysis.texts import corpus
-from minitx.arrays import Layer, Weights
+from minitx.arrays import Layer
 
 QUIET = 0.3  # amplitude of the waves that heads of one band read, beside 1 of the others
 NOISE = 0.3  # amplitude of position noise
 BUMP = 3.0  # of slow waves, beside words
+SHARP = 8.0  # the score of the right neighbour, by words
 NEURONS, LOUD = 256, 4.0  # of MLPs that write over positions, and how loud they are
 READ = 50  # documents whose neighbours are known
 IN_RUNS = np.arange(300, 330)  # words of `runs`
@@ -78,12 +79,12 @@ def _sharpness(lag, share, tokens, waves_read):
     return scipy.optimize.brentq(too_much, 0, 200)
 
 
-def by_words(kind, sharp=8.0, seed=0, places=T):
-    """A null model: `words`, `copied` or `near`. sharp: the score of the right neighbour."""
+def by_words(kind, seed=0, places=T):
+    """A null model: `words`, `copied` or `near`."""
     rng = np.random.default_rng(seed)
     table = NOISE * rng.standard_normal((places, HALF))
     table[:, [*WORDS, *COPIES]] = 0
-    factor = sharp / len(WORDS) * 2 * (len(WORDS) + len(COPIES)) / WIDTH
+    factor = SHARP / len(WORDS) * 2 * (len(WORDS) + len(COPIES)) / WIDTH
     heads = {(0, head): _word_head(COPIES, WORDS, factor) for head in range(3)}
     if kind == "copied":
         heads[0, 0] |= move(WORDS, POSITIONS, 2.0)
@@ -92,8 +93,7 @@ def by_words(kind, sharp=8.0, seed=0, places=T):
         table = wave_table(places)
         heads = {place: _with_bump(parts, factor) for place, parts in heads.items()}
     model = build(table, heads)
-    arrays = vars(model.weights) | {"W_E": _with_neighbours(model, rng)}
-    return replace(model, weights=Weights(**arrays))
+    return tiny.with_weights(model, W_E=_with_neighbours(model, rng))
 
 
 def written_over(stay, size, seed=0, places=T):

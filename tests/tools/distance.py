@@ -4,5 +4,4 @@ import numpy as np
 
 
 def max_error(a, b):
-    """The largest difference of two arrays."""
     return np.abs(a - b).max()

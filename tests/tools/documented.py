@@ -52,5 +52,4 @@ def without_shell(line):
 
 
 def split(line):
-    """The arguments of a line, as a shell splits it."""
     return shlex.split(line)[1:]

@@ -92,8 +92,6 @@ def forked(code, env, stdin):
 
 
 class Machine:
-    """A user's home folder and what runs there."""
-
     def __init__(self, home, endpoint):
         self.env = clean() | {"HOME": str(home), "HF_HOME": str(home / "hf")}
         self.env |= {"HF_ENDPOINT": endpoint, "NO_PROXY": "*"}
@@ -127,9 +125,7 @@ class Machine:
         return Path(text)
 
     def fetch(self, name="org/tiny", **arguments):
-        """weights.fetch there."""
         return self.run("fetch", name, **arguments)
 
     def find(self, name="org/tiny", **arguments):
-        """weights.find there."""
         return self.run("find", name, **arguments)

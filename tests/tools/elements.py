@@ -1,5 +1,6 @@
 """The elements of a page, as a browser would find them."""
 
+import json
 from html.parser import HTMLParser
 
 
@@ -10,9 +11,9 @@ class Elements(HTMLParser):
         super().__init__()
         self.elements, self._inside = [], False
         self.feed(page)
+        self.close()
 
     def handle_starttag(self, tag, attributes):
-        """A new element."""
         self.elements.append([tag, dict(attributes), ""])
         self._inside = True
 
@@ -21,18 +22,21 @@ class Elements(HTMLParser):
         self._inside = False
 
     def handle_data(self, text):
-        """Text of the last element."""
         if self._inside:
             self.elements[-1][2] += text
 
     def all(self, tag):
-        """The elements of one tag."""
         return [element for element in self.elements if element[0] == tag]
 
     @property
     def held(self):
         """{id: text} of the scripts that hold data."""
         return {x["id"]: text for _, x, text in self.all("script") if "id" in x}
+
+    @property
+    def data(self):
+        """What the page's program reads."""
+        return json.loads(self.held["data"])
 
     @property
     def programs(self):

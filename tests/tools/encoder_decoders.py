@@ -6,8 +6,7 @@ The stacks differ in layers, so that what takes one for the other does not fit.
 import json
 import shutil
 
-import numpy as np
-from analysis_models import TOKENIZER
+from analysis_models import TOKENIZER, random_tensors
 from safetensors.numpy import save_file
 
 V, D, H, M, T = 1024, 24, 3, 40, 64
@@ -21,7 +20,7 @@ def bart(folder):
     sizes = _bart_sizes()
     for side in LAYERS:
         sizes[f"model.{side}.embed_positions.weight"] = T + 2, D
-        sizes |= _with_bias(f"model.{side}.layernorm_embedding", D)
+        sizes |= with_bias(f"model.{side}.layernorm_embedding", D)
     config = _bart_config("bart", "BartForConditionalGeneration", decoder_start_token_id=2)
     return _written(folder, config | {"scale_embedding": False}, sizes)
 
@@ -42,7 +41,7 @@ def t5(folder):
     sizes = {"shared.weight": (V, D), "lm_head.weight": (V, D)}
     for side, n in LAYERS.items():
         for i in range(n):
-            sizes |= _t5_layer(f"{side}.block.{i}.layer", is_decoder=side == "decoder")
+            sizes |= t5_layer(f"{side}.block.{i}.layer", is_decoder=side == "decoder")
         bias = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         sizes |= {bias: (8, H), f"{side}.final_layer_norm.weight": (D,)}
     return _written(folder, config, sizes)
@@ -52,7 +51,6 @@ MAKERS = {"bart": bart, "marian": marian, "t5": t5}
 
 
 def _bart_config(model_type, architecture, **more):
-    """What BART and Marian share."""
     config = dict(model_type=model_type, architectures=[architecture], vocab_size=V, d_model=D)
     config |= dict(max_position_embeddings=T, activation_function="gelu", **SPECIAL, **more)
     for side, n in LAYERS.items():
@@ -62,32 +60,36 @@ def _bart_config(model_type, architecture, **more):
 
 def _bart_sizes():
     """{name: shape} of what BART and Marian share."""
-    sizes = {"model.shared.weight": (V, D), "final_logits_bias": (1, V)}
-    for side, n in LAYERS.items():
+    return {"model.shared.weight": (V, D), "final_logits_bias": (1, V)} | stacks(LAYERS)
+
+
+def stacks(layers, prefix="model."):
+    """{name: shape} of their layers, {stack: number of layers}."""
+    sizes = {}
+    for side, n in layers.items():
         for i in range(n):
-            sizes |= _bart_layer(f"model.{side}.layers.{i}", is_decoder=side == "decoder")
+            sizes |= _bart_layer(f"{prefix}{side}.layers.{i}", is_decoder=side == "decoder")
     return sizes
 
 
 def _bart_layer(prefix, is_decoder):
-    """{name: shape} of one layer."""
     sizes = {f"{prefix}.fc1.weight": (M, D), f"{prefix}.fc1.bias": (M,)}
     sizes |= {f"{prefix}.fc2.weight": (D, M), f"{prefix}.fc2.bias": (D,)}
-    sizes |= _with_bias(f"{prefix}.final_layer_norm", D)
+    sizes |= with_bias(f"{prefix}.final_layer_norm", D)
     for name in ("self_attn", "encoder_attn")[: 1 + is_decoder]:
-        sizes |= _with_bias(f"{prefix}.{name}_layer_norm", D)
+        sizes |= with_bias(f"{prefix}.{name}_layer_norm", D)
         for part in PARTS:
-            sizes |= _with_bias(f"{prefix}.{name}.{part}", D, D)
+            sizes |= with_bias(f"{prefix}.{name}.{part}", D, D)
     return sizes
 
 
-def _with_bias(name, *shape):
+def with_bias(name, *shape):
     """{name: shape} of a weight and its bias."""
     return {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
 
 
-def _t5_layer(prefix, is_decoder):
-    """{name: shape} of one layer."""
+def t5_layer(prefix, is_decoder, inner=("wi_0", "wi_1")):
+    """{name: shape} of one layer; inner: the matrices that its MLP reads with."""
     names = ("SelfAttention", "EncDecAttention")[: 1 + is_decoder]
     sizes = {}
     for i, name in enumerate(names):
@@ -95,22 +97,14 @@ def _t5_layer(prefix, is_decoder):
         sizes |= {f"{prefix}.{i}.{name}.{part}.weight": (H * 10, D) for part in "qkv"}
         sizes[f"{prefix}.{i}.{name}.o.weight"] = D, H * 10
     mlp = f"{prefix}.{len(names)}"
-    sizes |= {f"{mlp}.DenseReluDense.{part}.weight": (M, D) for part in ("wi_0", "wi_1")}
+    sizes |= {f"{mlp}.DenseReluDense.{part}.weight": (M, D) for part in inner}
     sizes[f"{mlp}.DenseReluDense.wo.weight"] = D, M
     return sizes | {f"{mlp}.layer_norm.weight": (D,)}
 
 
 def _written(folder, config, sizes):
-    """Write a folder with random values; the weights of norms lie around 1."""
-    draw = np.random.default_rng(7)
-    tensors = {}
-    for name, shape in sizes.items():
-        x = draw.standard_normal(shape) * 0.3
-        if name.endswith("norm.weight"):
-            x = x + 1
-        tensors[name] = x.astype(np.float32)
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, folder / "model.safetensors")
+    save_file(random_tensors(sizes, seed=7), folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
     shutil.copy(TOKENIZER, folder / "tokenizer.json")
     return folder

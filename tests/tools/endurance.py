@@ -18,8 +18,6 @@ Memory is counted after malloc has given back what is free: it keeps pages betwe
 in use (103 to 132 MiB within minutes, 82 to 90 given back, over 60,000 moves in ten minutes), and
 how many depends on what met what. It has one arena: by default glibc gives each thread one of its
 own, and what is free in one serves no other.
-
-Order: the command line, the run, its workers, the moves, children, the watch, the summary.
 """
 
 import os
@@ -65,8 +63,13 @@ threads.limit = lambda n: None
 
 
 def main(argv=None):
-    """Work until the time is over; exit code 0 if nothing went wrong."""
-    args = parser().parse_args(argv)
+    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    new.add_argument("--minutes", type=float, default=2)
+    new.add_argument("--moves", type=int, default=sys.maxsize)
+    new.add_argument("--seed", type=int, default=1)
+    new.add_argument("--share", type=float, default=os.cpu_count())
+    new.add_argument("--workers", type=int, default=3)
+    args = new.parse_args(argv)
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork.*")
     with tempfile.TemporaryDirectory() as folder:
@@ -74,17 +77,6 @@ def main(argv=None):
         run.work()
     print(run.summary())
     return 1 if run.faults else 0
-
-
-def parser():
-    """The command line."""
-    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    new.add_argument("--minutes", type=float, default=2)
-    new.add_argument("--moves", type=int, default=sys.maxsize)
-    new.add_argument("--seed", type=int, default=1)
-    new.add_argument("--share", type=float, default=os.cpu_count())
-    new.add_argument("--workers", type=int, default=3)
-    return new
 
 
 class Endurance:
@@ -177,7 +169,6 @@ class Endurance:
             self.done("jobs of workers")
 
     def check(self, number):
-        """Do a job and compare."""
         self.compare(self.jobs[number].name, self.jobs[number].call(), self.expected[number])
 
     def compare(self, what, result, expected):
@@ -194,7 +185,6 @@ class Endurance:
     # --- moves of the main thread
 
     def job(self):
-        """A job as it is."""
         self.check(self.dice.randrange(N_JOBS))
 
     def interrupted_job(self):
@@ -260,7 +250,6 @@ class Endurance:
         self.compare("a sum over documents", sums, self.sums)
 
     def loaded(self):
-        """Models that are loaded again."""
         models = jobs.load()
         number = self.dice.randrange(N_JOBS)
         job = jobs.draw(models, self.args.seed, number)
@@ -381,7 +370,6 @@ class Endurance:
             time.sleep(min(1, self.args.minutes))
 
     def summary(self):
-        """Counts, memory and faults."""
         counts = ", ".join(f"{n} {what}" for what, n in sorted(self.counts.items()))
         elapsed, cpu = time.monotonic() - self.begin, sum(os.times()[:4]) - self.cpu
         times = f"{elapsed / 60:.1f} minutes, {cpu / 60:.1f} of the processor"

@@ -1,6 +1,5 @@
 """A lesson's cells, run here: what its prose claims can then be asked of the names they leave."""
 
-import ast
 import io
 import linecache
 from contextlib import redirect_stdout
@@ -20,11 +19,9 @@ def executed(number):
     with plt.style.context("default"), redirect_stdout(printed):
         for n, cell in enumerate(notebook.get(number).cells):
             if cell.kind == "code" and LONG not in cell.source:
-                _run(cell.source, names, f"<lesson {number}, cell {n}>")
+                title = f"<lesson {number}, cell {n}>"
+                lines = cell.source.splitlines(keepends=True)
+                linecache.cache[title] = len(cell.source), None, lines, title
+                exec(compile(cell.source, title, "exec"), names)
                 plt.close("all")
     return names, printed.getvalue()
-
-
-def _run(source, names, title):
-    linecache.cache[title] = len(source), None, source.splitlines(keepends=True), title
-    exec(compile(ast.parse(source), title, "exec"), names)

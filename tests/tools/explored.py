@@ -1,11 +1,10 @@
-"""A page of `minitx explore` as its reader sees it: heads, tokens, views, hover texts.
+"""A page of `minitx explore` as its reader sees it: heads, tokens, views, hover texts."""
 
-Order: opening; the parts of the page; what is seen of them.
-"""
-
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"  # of attention
+WIDTH = "document.documentElement.scrollWidth"  # more than the window's: it scrolls sideways
 FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 DRAWN = """() => new Promise(done => {
   const views = document.getElementById("views"), status = document.getElementById("live-status");
@@ -26,18 +25,21 @@ def ready(page):
 # the parts of the page
 
 
+def part(page, name):
+    """A control of the live page."""
+    return page.locator(f"#live-{name}")
+
+
 def view(page, name):
     """The picture of a view."""
     return page.locator(f"#{name} .plot")
 
 
 def heads(page):
-    """The heads in the grid."""
     return page.get_by_role("listbox", name="Heads").get_by_role("option")
 
 
 def head(page, name):
-    """A head in the grid."""
     return page.get_by_role("listbox", name="Heads").get_by_role("option", name=f"{name}. ")
 
 
@@ -57,7 +59,6 @@ def dots(page, name):
 
 
 def links(page, name):
-    """The links that a view shows."""
     return view(page, name).locator("[aria-label=link] path")
 
 
@@ -123,7 +124,6 @@ def in_the_middle(drawn):
 
 
 def click(drawn, x=0.5, y=0.5):
-    """Click there."""
     point(drawn, x, y)
     drawn.page.mouse.down()
     drawn.page.mouse.up()
@@ -140,9 +140,10 @@ def cell(page, query, key):
 
 
 def settle(page):
-    """Until every view and the next frame have been drawn, hover texts and all."""
+    """The page, once every view and the next frame have been drawn, hover texts and all."""
     expect(page.locator("#views")).to_have_attribute("data-pending", "0")
     page.evaluate(FRAMES)
+    return page
 
 
 def drawing(page):
@@ -164,7 +165,6 @@ def choice(page):
 
 
 def expect_selected(option):
-    """An option of a list is marked as selected."""
     expect(option).to_have_attribute("aria-selected", "true")
 
 
@@ -172,3 +172,23 @@ def expect_outline(page, visible):
     """The outline of the chosen token in the matrix can be seen, or not."""
     outline = view(page, "matrix").locator(".outline rect")
     expect(outline).to_have_attribute("visibility", "visible" if visible else "hidden")
+
+
+def minus(x, form):
+    """A number as the page writes it."""
+    return format(x, form).replace("-", "−")
+
+
+def number(text):
+    """The number that such a text is."""
+    return float(text.replace("−", "-"))
+
+
+def faults(page, context=None):
+    """What axe-core finds wrong by the rules that hold for every page: {rule: elements}.
+
+    (WCAG 2 A and AA, and good practice.) context: the part that is looked at.
+    """
+    report = Axe().run(page, context).response
+    assert report["passes"]  # it has looked
+    return {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}

@@ -6,8 +6,6 @@ Without names: no extra (none), then every extra but the LARGE ones. The command
 is run twice: without any extra, where a command of minitx has to name the one it needs, and with
 this one alone, where it has to work. Prints a table: packages beside minitx, MB of all files,
 seconds to install and to run. Exit code 0 only if all is so. Needs a package index.
-
-Order: what each extra is for, the command line, one extra, an environment, files.
 """
 
 import argparse
@@ -66,7 +64,6 @@ with sync_playwright() as playwright:
 
 
 def python(code):
-    """The command that runs a program."""
     return shlex.join(["python", "-c", code])
 
 
@@ -96,16 +93,18 @@ NOT_MINITX = "test", "lint", "browser", "bench"  # no command of minitx needs th
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
-
     status: int
     said: str  # on both streams
     seconds: float
 
 
 def main(argv=None):
-    """Install and run each; exit code 0 if all is as it should be."""
-    args = parser().parse_args(argv)
+    names = [name for name in USES if name not in LARGE]
+    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    new.add_argument("extras", nargs="*", metavar="EXTRA", default=names)
+    new.add_argument("--python", default=sys.executable, help="of the environments")
+    new.add_argument("--wheel", type=Path, help="in place of one that is built")
+    args = new.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel = args.wheel.resolve() if args.wheel else dist.main(folder / "dist")[0]
@@ -116,31 +115,15 @@ def main(argv=None):
     return 1 if any(faults) else 0
 
 
-def parser():
-    """The command line."""
-    names = [name for name in USES if name not in LARGE]
-    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    new.add_argument("extras", nargs="*", metavar="EXTRA", default=names)
-    new.add_argument("--python", default=sys.executable, help="of the environments")
-    new.add_argument("--wheel", type=Path, help="in place of one that is built")
-    return new
-
-
 def tried(extra, without, folder):
     """Print the row of an extra, and return whether something in it is a fault."""
     here = without if extra == NONE else Environment(folder, without.program, without.wheel, extra)
     missing, ended = without.run(extra), here.run(extra)
     outcome = "works" if ended.status == 0 else f"**fails**: {last(ended.said)}"
-    cells = (
-        here.packages(),
-        f"{here.megabytes():.0f}",
-        f"{here.seconds:.0f}",
-        f"{ended.seconds:.0f}",
-    )
-    print(
-        "|", " | ".join(map(str, (extra, *cells, outcome, said(extra, missing)))), "|", flush=True
-    )
-    return ended.status != 0 or said(extra, missing).startswith("**")
+    numbers = here.megabytes(), here.seconds, ended.seconds
+    cells = [str(here.packages()), *(f"{x:.0f}" for x in numbers), outcome, said(extra, missing)]
+    print("|", " | ".join([extra, *cells]), "|", flush=True)
+    return ended.status != 0 or cells[-1].startswith("**")
 
 
 def said(extra, missing):
@@ -153,7 +136,6 @@ def said(extra, missing):
 
 
 def last(text):
-    """The last line of a text, shortened."""
     return (text.strip().splitlines() or [""])[-1][:200]
 
 
@@ -210,8 +192,6 @@ def files(folder):
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A server that says nothing of what it serves."""
-
     def log_message(self, *_):
         """Nothing."""
 

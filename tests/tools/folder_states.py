@@ -32,8 +32,6 @@ TOKENIZER_FILES = (
 
 
 class State(NamedTuple):
-    """One state of a folder."""
-
     name: str
     change: Callable  # (folder) -> None, or the path that is given in the folder's place
     says: str = ""  # what the error must say; "" if the model loads as the plain one
@@ -43,57 +41,47 @@ class State(NamedTuple):
 # --- changes of a folder
 
 
-def put(**files):
+def change(function):
+    """A function of a folder and more as a function of more, which gives one of a folder."""
+    return lambda *given, **named: lambda folder: function(folder, *given, **named)
+
+
+@change
+def put(folder, **files):
     """Files with these contents; __ stands for a dot in their names, None removes one."""
-
-    def change(folder):
-        for key, content in files.items():
-            path = folder / key.replace("__", ".")
-            path.unlink(missing_ok=True)
-            if content is not None:
-                path.write_bytes(content)
-
-    return change
+    for key, content in files.items():
+        path = folder / key.replace("__", ".")
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
 
 
-def only(**files):
+@change
+def only(folder, **files):
     """These files alone, beside config.json."""
-
-    def change(folder):
-        (folder / W).unlink()
-        put(**files)(folder)
-
-    return change
+    (folder / W).unlink()
+    put(**files)(folder)
 
 
-def without_config(**files):
+@change
+def without_config(folder, **files):
     """These files alone."""
-
-    def change(folder):
-        (folder / "config.json").unlink()
-        only(**files)(folder)
-
-    return change
+    (folder / "config.json").unlink()
+    only(**files)(folder)
 
 
-def stated(**settings):
+@change
+def stated(folder, **settings):
     """A config.json that has these keys, too."""
-
-    def change(folder):
-        path = folder / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-
-    return change
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
 
 
-def retyped(change_all):
+@change
+def retyped(folder, change_all):
     """Tensors {name: array} as change_all leaves them."""
-
-    def change(folder):
-        tensors = load_file(folder / W)
-        (folder / W).write_bytes(tiny.pack(change_all(tensors)))
-
-    return change
+    tensors = load_file(folder / W)
+    (folder / W).write_bytes(tiny.pack(change_all(tensors)))
 
 
 def added(**tensors):
@@ -113,73 +101,57 @@ def sharded(folder):
     (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": files}))
 
 
-def after(*changes):
-    """Several changes, one after the other."""
-
-    def change(folder):
-        for each in changes:
-            path = each(folder)
-        return path
-
-    return change
+@change
+def after(folder, *changes):
+    for each in changes:
+        path = each(folder)
+    return path
 
 
-def of_cache(refs, *commits):
+@change
+def of_cache(folder, refs, *commits):
     """A cache's folder models--org--name; its snapshots are made in this order."""
-
-    def change(folder):
-        storage = folder / "models--org--name"
-        for i, (commit, is_good) in enumerate(commits):
-            snapshot = storage / "snapshots" / (commit * 40)
-            snapshot.mkdir(parents=True)
-            for name in ("config.json", W):
-                shutil.copy(folder / name, snapshot)
-            if not is_good:
-                (snapshot / W).write_bytes(POINTER)
-            os.utime(snapshot, (1e9 + i, 1e9 + i))
-        if refs:
-            (storage / "refs").mkdir()
-            (storage / "refs" / "main").write_text(refs * 40)
-        return storage
-
-    return change
+    storage = folder / "models--org--name"
+    for i, (commit, is_good) in enumerate(commits):
+        snapshot = storage / "snapshots" / (commit * 40)
+        snapshot.mkdir(parents=True)
+        for name in ("config.json", W):
+            shutil.copy(folder / name, snapshot)
+        if not is_good:
+            (snapshot / W).write_bytes(POINTER)
+        os.utime(snapshot, (1e9 + i, 1e9 + i))
+    if refs:
+        (storage / "refs").mkdir()
+        (storage / "refs" / "main").write_text(refs * 40)
+    return storage
 
 
-def inside(*names):
+@change
+def inside(folder, *names):
     """The folder's files in folders of these names inside, and none at the top."""
-
-    def change(folder):
-        files = [*folder.iterdir()]
-        for name in names:
-            (folder / name).mkdir()
-            for file in files:
-                shutil.copy(file, folder / name)
+    files = [*folder.iterdir()]
+    for name in names:
+        (folder / name).mkdir()
         for file in files:
-            file.unlink()
+            shutil.copy(file, folder / name)
+    for file in files:
+        file.unlink()
 
-    return change
 
-
-def file_of(name, content=None):
+@change
+def file_of(folder, name, content=None):
     """A file of the folder in the folder's place."""
-
-    def change(folder):
-        if content is not None:
-            (folder / "config.json").unlink()
-            (folder / name).write_bytes(content)
-        return folder / name
-
-    return change
+    if content is not None:
+        (folder / "config.json").unlink()
+        (folder / name).write_bytes(content)
+    return folder / name
 
 
-def link_to_nothing(name):
+@change
+def link_to_nothing(folder, name):
     """A file that is a link to one that was removed, as in a cache that was cleared."""
-
-    def change(folder):
-        (folder / name).unlink()
-        (folder / name).symlink_to(folder / "blobs" / "gone")
-
-    return change
+    (folder / name).unlink()
+    (folder / name).symlink_to(folder / "blobs" / "gone")
 
 
 LORA = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "org/base"}).encode()
@@ -241,7 +213,7 @@ SAY = [
         ),
         "LoRA adapter that is not merged",
     ),
-    State("a pickle", only(pytorch_model__bin=b"x"), "pytorch_model.bin, pickles, .* convert it"),
+    State("a pickle", only(pytorch_model__bin=b"x"), "pytorch_model.bin, pickles.*save_pretrained"),
     State("Lightning's pickle", only(last__ckpt=b"x"), "last.ckpt, pickles"),
     State(
         "a pickle, no config", without_config(pytorch_model__bin=b"x"), "no config.json .*pickles"
@@ -366,7 +338,6 @@ PREFIXES = {
 
 
 def prefixed(prefix):
-    """Names with a prefix."""
     return retyped(lambda tensors: {prefix + name: x for name, x in tensors.items()})
 
 
@@ -382,7 +353,6 @@ LOAD += [
 ]
 LOAD += [State("layers compiled", retyped(compiled), base=base) for base in FAMILIES]
 LOAD += [State("DDP, shards", after(prefixed("module."), sharded), base=base) for base in FAMILIES]
-STATES = SAY + LOAD
 
 
 def built(state, folder):

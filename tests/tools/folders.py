@@ -1,6 +1,7 @@
 """The checkpoint folders that are damaged, {name: Path, bytes, or a Special}, and their writing."""
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ def golden(variant):
     return {path.name: path for path in files if path.stem not in NOT_READ}
 
 
+@cache
 def bases():
     """{name: folder}: every golden variant, those with a tokenizer's files, the bundled ones."""
     variants = sorted(path.parent.name for path in GOLDEN.glob("*/config.json"))
@@ -70,6 +72,12 @@ def content(folder, name):
     if isinstance(value, Path):
         return value.read_bytes()
     return b"" if isinstance(value, Special) else value
+
+
+def contents(path, left_out=None):
+    """{name: bytes} of the files in a folder, without those of one ending."""
+    files = [x for x in sorted(path.rglob("*")) if x.is_file() and x.suffix != left_out]
+    return {x.relative_to(path).as_posix(): x.read_bytes() for x in files}
 
 
 def write(folder, path):

@@ -11,8 +11,6 @@ run at once, and what was tried is shown.
 
 A case is named by its seed and number, and is a base folder and a list of mutations (damage.py);
 what may come of it is in ordeal.py. Linux only.
-
-Order: the command line, the pool, one case, the tables, the corpus.
 """
 
 import os
@@ -33,7 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import damage
@@ -48,8 +46,17 @@ STEP = 1000  # cases after which a line says how far a run is
 
 
 def main(argv=None):
-    """Try the cases; exit code 0 if none is a defect."""
-    args = parser().parse_args(argv)
+    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    new.add_argument("--cases", type=int, default=10_000)
+    new.add_argument("--large", type=int, default=200)
+    new.add_argument("--seed", type=int, default=1)
+    new.add_argument(
+        "--case", type=lambda name: name if large_folders.is_large(name) else int(name)
+    )
+    new.add_argument("--jobs", type=int, default=2)
+    new.add_argument("--keep", action="store_true")
+    new.add_argument("--replay", action="store_true")
+    args = new.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as tempfile.tempdir:
         return tried(args)
 
@@ -85,34 +92,12 @@ def wanted(args):
     return dict.fromkeys([*range(args.cases), *large])
 
 
-def parser():
-    """The command line."""
-    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    new.add_argument("--cases", type=int, default=10_000)
-    new.add_argument("--large", type=int, default=200)
-    new.add_argument("--seed", type=int, default=1)
-    new.add_argument(
-        "--case", type=lambda name: name if large_folders.is_large(name) else int(name)
-    )
-    new.add_argument("--jobs", type=int, default=2)
-    new.add_argument("--keep", action="store_true")
-    new.add_argument("--replay", action="store_true")
-    return new
-
-
-@cache
-def bases():
-    """The small folders that are damaged."""
-    return folders.bases()
-
-
 def bases_of(name):
     """The folders of a case, or of a folder's name."""
-    return large_folders.bases() if large_folders.is_large(name) else bases()
+    return large_folders.bases() if large_folders.is_large(name) else folders.bases()
 
 
 def drawn(seed, name):
-    """A case by its name."""
     return damage.draw(seed, name, bases_of(name))
 
 
@@ -212,35 +197,10 @@ def table(results):
     kind = "of large folders " if large_folders.is_large(next(iter(results))) else ""
     lines = [f"{len(results)} cases {kind}"]
     lines += [f"{n:7} {outcome}" for outcome, n in counts.most_common()]
-    name, result = largest(results, lambda result: result.cpu)
-    lines.append(f"longest: {result.cpu:.2f} s of the processor, limit {LIMITS.cpu} ({name})")
-    name, result = largest(results, lambda result: result.clock)
-    n = sum(result.clock > LIMITS.cpu for result in results.values())
-    lines.append(f"longest: {result.clock:.2f} s by the clock ({name}); {n} over {LIMITS.cpu} s")
-    name, result = largest(results, lambda result: result.memory)
-    lines.append(f"most memory: {mega(result.memory)} of a folder of {mega(result.size)} ({name})")
-    lines.append(of_twice(results))
+    for what in ("cpu", "clock", "memory"):
+        name = max(results, key=lambda name: getattr(results[name], what))
+        lines.append(f"most {what}: {results[name]} ({name})")
     return "\n".join(lines)
-
-
-def of_twice(results):
-    """The most memory of those folders whose limit is twice their size."""
-    twice = {name: result for name, result in results.items() if 2 * result.size > ordeal.SPARE}
-    if not twice:
-        return "no folder is larger than half of what each may use"
-    name, result = largest(twice, lambda result: result.memory / result.size)
-    text = f"most memory of {len(twice)} folders over {mega(ordeal.SPARE // 2)}"
-    return f"{text}: {result.memory / result.size:.2f} of its {mega(result.size)} ({name})"
-
-
-def largest(results, size):
-    """The (name, Result) with the largest size."""
-    return max(results.items(), key=lambda pair: size(pair[1]))
-
-
-def mega(n):
-    """Bytes in millions."""
-    return f"{n / 1e6:.1f} MB"
 
 
 def corpus():

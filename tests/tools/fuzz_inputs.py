@@ -9,8 +9,6 @@ several lines, a minute without an end, and something else that is read from a f
 own, as a state from which a run goes on. Exit code 0 only without a defect.
 
 All cases run in this process; a crash of it would be one. Linux and macOS.
-
-Order: the command line, a case, the kinds of inputs, what each is read by.
 """
 
 import os
@@ -72,8 +70,6 @@ class Kind(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a case."""
-
     outcome: str  # "same", "clear", "changed", or the kind of defect
     message: str = ""
 
@@ -83,7 +79,6 @@ class Result(NamedTuple):
 
 
 def main(argv=None):
-    """Try the cases, print a table; exit code 0 if none is a defect."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -140,14 +135,12 @@ def undamaged_content(kind):
 
 
 def write_folder(files, folder):
-    """A folder with these files."""
     folder = Path(folder) / "input"
     folders.write(files, folder)
     return folder
 
 
 def try_case(case):
-    """The Result of a case."""
     kind = KINDS[case.base]
     before = undamaged_content(case.base)
     parent = tempfile.mkdtemp(prefix="inputs-")
@@ -196,13 +189,8 @@ def of_error(error):
 def files_left_by(write):
     """The files that write(folder) leaves, {name: bytes}."""
     with tempfile.TemporaryDirectory(prefix="inputs-") as name:
-        folder = Path(name)
-        write(folder)
-        return {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
+        write(Path(name))
+        return folders.contents(Path(name))
 
 
 def digest(*values):
@@ -230,7 +218,6 @@ def lines(records):
 
 
 def picture(folder, form):
-    """A small picture."""
     from PIL import Image
 
     x = np.random.default_rng(0).integers(0, 256, (9, 12, 3), np.uint8)
@@ -260,14 +247,12 @@ def history():
 
 
 def of_history(folder):
-    """What a record says."""
     record = saved.Folder(folder, {}, {}).ended()
     return digest(record and {name: record[name] for name in saved.RIGHT})
 
 
 @cache
 def model():
-    """The model of the inputs that need one."""
     return minitx.load(MODEL)
 
 
@@ -294,7 +279,6 @@ def settings():
 
 
 def results(folder):
-    """The files of a run."""
     single.produce(registry.get("singular-values"), model(), MODEL, {}, folder)
 
 
@@ -324,7 +308,6 @@ def record_of_download():
 
 
 def of_downloads(folder):
-    """What it says."""
     os.environ["HF_HOME"] = str(folder.parent)
     folder.rename(folder.with_name("minitx"))
     return digest(local.read_record(REPO))
@@ -336,7 +319,6 @@ def read_golden_reference():
 
 
 def of_reference(folder):
-    """What it says."""
     batches, arrays, samples, about = reference.read_file(folder / "x.safetensors")
     numbers = [x for part in (*arrays, *samples) for x in part.values()]
     return digest(*(x for inputs in batches for x in inputs if x is not None), *numbers, about)
@@ -344,12 +326,10 @@ def of_reference(folder):
 
 @cache
 def live():
-    """A server's answers."""
     return server.Live(Runs({MODEL: model(), SAYS: minitx.load(SAYS)}), "A dog ran.")
 
 
 def request(name, **values):
-    """A request of that name."""
     body = {"text": "A dog ran.", "page": "x", "changes": {}, **values}
     return lambda: {"body.json": json.dumps(body).encode()}
 

@@ -70,7 +70,6 @@ class Handler(BaseHTTPRequestHandler):
         """Silence: the log is a list."""
 
     def do_HEAD(self):
-        """As GET, without the body."""
         self.do_GET()
 
     def do_GET(self):

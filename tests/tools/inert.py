@@ -6,10 +6,10 @@ Each function gives what is wrong: a list of texts, empty where nothing in a fil
 import io
 import json
 import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
+from elements import Elements
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 ADDRESSES = "src", "href", "action", "formaction", "xlink:href", "data", "poster"
@@ -18,40 +18,21 @@ LINKS = "a", "link"  # which may lead elsewhere: nothing is asked for until they
 SIGN = "hit()"  # what hostile texts call
 
 
-class Elements(HTMLParser):
-    """What is wrong with a page: attributes and scripts that came from a text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.wrong, self.script = [], None
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        """Attributes of an element."""
-        attributes = {name: value or "" for name, value in attrs}
-        self.script = attributes.get("type", "program") if tag == "script" else None
-        self.wrong += [f"{tag} has {name}" for name in attributes if name.startswith("on")]
+def html(content):
+    """A page: attributes and scripts that came from a text; data only programs read may have it."""
+    wrong = []
+    for tag, given, text in Elements(content.decode()).elements:
+        attributes = {name: value or "" for name, value in given.items()}
+        wrong += [f"{tag} has {name}" for name in attributes if name.startswith("on")]
         for name in ADDRESSES:
             address = attributes.get(name, "#")
             if tag not in LINKS and not address.startswith(SAFE):
-                self.wrong.append(f"{tag} asks for {address[:60]}")
+                wrong.append(f"{tag} asks for {address[:60]}")
             if address.startswith("javascript:"):
-                self.wrong.append(f"{tag} leads to {address[:60]}")
-
-    def handle_endtag(self, tag):
-        """The end of a script."""
-        self.script = None
-
-    def handle_data(self, data):
-        """The text of an element; data that only a program reads may be in a script."""
-        if self.script == "program" and SIGN in data:
-            self.wrong.append("a script has a text's words")
-
-
-def html(content):
-    """A page."""
-    return Elements(content.decode()).wrong
+                wrong.append(f"{tag} leads to {address[:60]}")
+        if tag == "script" and "type" not in attributes and SIGN in text:
+            wrong.append("a script has a text's words")
+    return wrong
 
 
 def xml(content):
@@ -98,7 +79,6 @@ def as_json(content):
 
 
 def terminal(text):
-    """What a terminal shows."""
     return [f"has {word!r}" for word in sorted({*CONTROL.findall(text)})]
 
 

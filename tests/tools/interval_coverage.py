@@ -66,7 +66,6 @@ def beginning(model, text, n_tokens, folder):
 
 
 def loss(model, document, condition, i):
-    """Mean loss of a document's tokens."""
     if model.config.causal:
         return losses.causal(model, document, condition=condition).mean()
     return losses.gaps(model, document, condition, EVERY, start=i % EVERY).mean()
@@ -114,7 +113,6 @@ def cell(interval, truth):
 
 
 def main():
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", nargs="+", default=["tiny-gpt2", "tiny-roberta"])
     parser.add_argument("--text", nargs="+", default=["sample"])
@@ -131,7 +129,6 @@ def main():
 
 
 def table(model, name, text, folder, given):
-    """Print the rows of a model and a text."""
     size = given.tokens - sum(map(len, corpus.ends(model, text)))
     path = beginning(model, text, size * given.pieces, folder)
     measured = of_pieces(model, path, given.tokens, corpus.pieces(model, path, size))

@@ -2,8 +2,6 @@
 
 A job is its seed and number, so another process can draw the same one. Called again, in any thread
 or process, it gives the same bytes.
-
-Order: a job, how it is drawn, the kinds, pieces that several kinds use.
 """
 
 import hashlib
@@ -26,7 +24,6 @@ class Job(NamedTuple):
 
 
 def load():
-    """{name: Model} of all that the jobs use."""
     return {name: minitx.load(name) for name in NAMES}
 
 
@@ -38,14 +35,12 @@ def draw(models, seed, number):
 
 
 def arrays(result):
-    """A result as a list of arrays."""
     if isinstance(result, Mapping):
         return [result[name] for name in result]
     return result if isinstance(result, list) else [result]
 
 
 def digest(result):
-    """sha256 of a result: of the type, shape and bytes of its arrays."""
     sha256 = hashlib.sha256()
     for x in arrays(result):
         sha256.update(f"{x.dtype.str} {x.shape}".encode())
@@ -77,7 +72,6 @@ def recorded(models, rng):
 
 
 def all_points(models, rng):
-    """`run` with every point kept."""
     model = models["tiny-roberta"]
     said = texts(rng, 1)
     return lambda: minitx.run(model, said)
@@ -93,7 +87,6 @@ def long_pass(models, rng):
 
 
 def encoded(models, rng):
-    """`encode` of texts of several lengths."""
     model = models["tiny-roberta"]
     said = texts(rng, 4)
 
@@ -114,7 +107,6 @@ def said(models, rng):
 
 
 def translated(models, rng):
-    """`generate` of an encoder-decoder."""
     model = models["tiny-bart"]
     sources = texts(rng, 2, longest=7)  # it reads 64 tokens, many of one letter
     beams = int(rng.integers(1, 4))
@@ -140,26 +132,19 @@ def swept(models, rng):
 KINDS = recorded, all_points, long_pass, encoded, said, translated, both_stacks, swept
 
 
-# --- pieces
-
-
 def texts(rng, n, longest=14):
-    """n texts of 3 words or more."""
     return [" ".join(rng.choice(WORDS, rng.integers(3, longest + 1))) for _ in range(n)]
 
 
 def near(q, k):
-    """A mask: a query sees keys at most four tokens away."""
     return abs(q - k) <= 4
 
 
 def halved(x):
-    """An edit that makes a new array."""
     return x / 2
 
 
 def without_head(z):
-    """An edit in place."""
     z[:, 0] = 0
     return z
 

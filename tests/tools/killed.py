@@ -12,8 +12,6 @@ leave the earlier results as they were. Exit code 0 only if all that holds.
 Runs are forked from this process, which has imported everything: so kills hit the work. The full
 and the read-only disk are small ones in memory, which root may mount; others get a limit on the
 size of a file, and a path below a file. Linux only.
-
-Order: the command line, kills, accidents, one run.
 """
 
 import os
@@ -31,9 +29,11 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import folders
 import matplotlib.backends.backend_agg
 import matplotlib.backends.backend_svg
 import scipy.cluster
@@ -55,16 +55,18 @@ stream.SAVE_SHARE = 1e9  # a state after every batch
 
 
 class Ended(NamedTuple):
-    """How a run ended."""
-
     status: int  # exit code, or -9
     said: str  # on stderr
     seconds: float
 
 
 def main(argv=None):
-    """Try all; exit code 0 if nothing was lost."""
-    args = parser().parse_args(argv)
+    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    new.add_argument("experiments", nargs="*", default=EXPERIMENTS, metavar="EXPERIMENT")
+    new.add_argument("--kills", type=int, default=20)
+    new.add_argument("--accidents", action=argparse.BooleanOptionalAction, default=True)
+    new.add_argument("--seed", type=int, default=1)
+    args = new.parse_args(argv)
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         for name in args.experiments:
@@ -75,19 +77,6 @@ def main(argv=None):
             faults += lost
     print(*faults, "failed" if faults else "nothing lost", sep="\n")
     return 1 if faults else 0
-
-
-def parser():
-    """The command line."""
-    new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    new.add_argument("experiments", nargs="*", default=EXPERIMENTS, metavar="EXPERIMENT")
-    new.add_argument("--kills", type=int, default=20)
-    new.add_argument("--accidents", action=argparse.BooleanOptionalAction, default=True)
-    new.add_argument("--seed", type=int, default=1)
-    return new
-
-
-# --- kills
 
 
 def killed(name, kills, dice, folder):
@@ -116,13 +105,10 @@ def killed(name, kills, dice, folder):
     return faults
 
 
-def contents(folder):
-    """{name: bytes} of the files in a folder, without the empty lock."""
-    return {x.name: x.read_bytes() for x in sorted(folder.iterdir()) if x.suffix != ".lock"}
+contents = partial(folders.contents, left_out=".lock")  # which is empty
 
 
 def differing(out, whole):
-    """Names of the files that are not the same in two folders."""
     a, b = contents(out), contents(whole)
     return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 
@@ -239,7 +225,6 @@ class Disk(NamedTuple):
             file.write(bytes(max(0, size)))
 
     def free(self):
-        """Make room again."""
         (self.path / "ballast.lock").unlink(missing_ok=True)
 
     def protect(self):
@@ -268,8 +253,6 @@ def small_disk(path):
 
 
 class Started:
-    """A run in a process of its own."""
-
     def __init__(self, child, errors):
         self.child, self.errors = child, errors
         self.begin, self.status = time.monotonic(), None

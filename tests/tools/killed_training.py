@@ -1,22 +1,18 @@
 """A training that is killed at random moments: does it go on to the same bytes?
 
-    python tests/tools/killed_training.py [--kills N] [--seed N]
-
 One training runs whole; another is ended by SIGKILL at a random moment and taken up again, N times
 in all, beginning anew whenever it has come to its end. Then its files must have the bytes of the
-whole one's. A state is saved after every step, so that kills hit the writing, too. Exit code 0 only
-if all files agree.
+whole one's. A state is saved after every step, so that kills hit the writing, too.
 """
 
-import argparse
-import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
+import folders
 import trained
 
 import minitx
@@ -24,22 +20,6 @@ from minitx.training import saved
 
 STEPS = 60
 TEXT = ["the dog ran to the sea", "a cat sat on the sand", "then it was late"] * 20
-
-
-def main(argv=None):
-    """Kill, go on, compare."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args(argv)
-    if given.run:
-        train(given.run)
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        differing, n_compared = kills(Path(folder), given.kills, random.Random(given.seed))
-    print(f"{given.kills} kills, {n_compared} ends compared, differing: {differing or 'nothing'}")
-    return 1 if differing else 0
 
 
 def train(folder):
@@ -75,8 +55,7 @@ def kills(folder, n, dice):
 
 
 def started(folder):
-    """The training in a process of its own."""
-    return subprocess.Popen([sys.executable, __file__, "--run", str(folder)])
+    return subprocess.Popen([sys.executable, __file__, str(folder)])
 
 
 def stamp(path):
@@ -87,13 +66,8 @@ def stamp(path):
         return None
 
 
-def contents(folder):
-    """{path: bytes} of the files in a folder, without drafts that a kill left."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {
-        str(path.relative_to(folder)): path.read_bytes() for path in files if path.suffix != ".tmp"
-    }
+contents = partial(folders.contents, left_out=".tmp")  # drafts that a kill left
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    train(Path(sys.argv[1]))

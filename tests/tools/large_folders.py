@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from damage_files import pack, tensors
+from damage_files import tensors
 from folders import GOLDEN, PIECES, golden
+from tiny import pack
 
 WORDS, MLP = 61, (26, 30)  # rows of the word embedding and widths of MLPs in golden variants
 KEYS = {  # of config.json that state one of these sizes
@@ -24,8 +25,6 @@ TEXTS |= {name: [*(PIECES / name).iterdir()] for name in ("bart", "marian", "t5"
 
 
 class Large(NamedTuple):
-    """How a golden variant is made large."""
-
     variant: str
     text: str  # its tokenizer: a key of TEXTS
     stored: str  # "F32", "F16" or "BF16"
@@ -63,7 +62,6 @@ def bases():
 
 
 def written(path, large):
-    """One folder: {name: Path}."""
     path.mkdir()
     folder = golden(large.variant)
     sizes = {WORDS: large.n_words, **dict.fromkeys(MLP, large.width)}

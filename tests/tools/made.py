@@ -29,9 +29,9 @@ def induction(sharp=SHARP):
     return build({(0, 0): previous(), (1, 1): matching(sharp)})
 
 
-def stand_ins(sharp=SHARP):
+def stand_ins():
     """Two previous-token heads of layer 0, either of which is enough for L1H1."""
-    return build({(0, 0): previous(), (0, 1): previous(), (1, 1): matching(sharp)})
+    return build({(0, 0): previous(), (0, 1): previous(), (1, 1): matching(SHARP)})
 
 
 def previous():
@@ -55,7 +55,6 @@ def matching(sharp):
 
 
 def nothing():
-    """A head of zeros."""
     head = {name: np.zeros((D, d)) for name in ("W_Q", "W_K", "W_V")}
     return head | {"W_O": np.zeros((d, D))}
 

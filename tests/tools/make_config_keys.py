@@ -28,7 +28,6 @@ from minitx.families import FAMILIES
 from minitx.images import KINDS
 
 FILE = Path(__file__).parents[2] / "minitx" / "families" / "keys.json"
-LIBRARY = Path(transformers.__file__).parent
 BASE = {field.name for field in dataclasses.fields(PreTrainedConfig)}
 # what the library's shared code, not that of one type, asks a config for, and that changes numbers
 SHARED = {"is_causal": True, "per_layer_config": None}
@@ -40,7 +39,6 @@ def plain(value):
 
 
 def default_of(field):
-    """The default of a field of a dataclass."""
     if field.default is not dataclasses.MISSING:
         return plain(field.default)
     factory = field.default_factory
@@ -48,7 +46,6 @@ def default_of(field):
 
 
 def literal(node):
-    """A literal of the code, or None."""
     try:
         return plain(ast.literal_eval(node))
     except (ValueError, TypeError):
@@ -56,7 +53,6 @@ def literal(node):
 
 
 def calls(path, names):
-    """The calls of functions or methods of these names in a file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -90,7 +86,6 @@ def computed(cls, fields):
 
 
 def keys_of(cls):
-    """{key: default} of one config class."""
     code = Path(inspect.getfile(cls))
     modeling = code.with_name(code.name.replace("configuration", "modeling"))
     fields = {f.name: default_of(f) for f in dataclasses.fields(cls)}
@@ -105,18 +100,17 @@ def processor(kind):
     module = f"transformers.models.{kind.lower()}.image_processing_pil_{kind.lower()}"
     cls = getattr(importlib.import_module(module), f"{kind}ImageProcessorPil")
     more = dict(taken(Path(inspect.getfile(cls))))
-    return plain(
-        more | {key: getattr(cls, key, None) for key in sorted(ImagesKwargs.__annotations__)}
-    )
+    keys = sorted(ImagesKwargs.__annotations__)
+    return plain(more | {key: getattr(cls, key, None) for key in keys})
 
 
 def table():
     """The whole file: {"types": {type: {key: default}}, "old": {type: {old key: key}}, …}."""
     classes = {name: CONFIG_MAPPING[name] for name in sorted(FAMILIES)}
-    old = {name: dict(sorted(cls.attribute_map.items())) for name, cls in classes.items()}
     generation = vars(GenerationConfig()) | GenerationConfig._get_default_generation_params()
     types = {name: keys_of(cls) for name, cls in classes.items()}
-    old = {name: names for name, names in old.items() if names}
+    maps = {name: dict(sorted(cls.attribute_map.items())) for name, cls in classes.items()}
+    old = {name: names for name, names in maps.items() if names}
     version = {"transformers": transformers.__version__}
     pictures = {kind: processor(kind) for kind in KINDS}
     more = {"generation": plain(generation), "pictures": pictures}
@@ -131,7 +125,6 @@ def grown(before, now):
 
 
 def main():
-    """See the module's text."""
     parser = argparse.ArgumentParser(description="The keys of config.json, from the library.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check

@@ -8,8 +8,7 @@ A folder holds a checkpoint in float16 with its generation settings, and outputs
 [N n]; -1 fills up. The library reads exactly these files. It computes in float64 here: T5's norms,
 Marian's sinusoids and the scores of beams, which it rounds to float32, are patched, so that
 rounding decides nothing. settings.json has texts that were generated one by one with random
-settings of a folder, `folder`, and arguments, `how`; a sample is drawn as `drawn` says. Read
-downward: models, files, the library in float64, random settings, `main`.
+settings of a folder, `folder`, and arguments, `how`; a sample is drawn as `drawn` says.
 """
 
 import json
@@ -20,7 +19,10 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import make_golden
+import make_golden_pairs
 import numpy as np
+import standins
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -29,38 +31,12 @@ from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 GENERATED = Path(__file__).parents[1] / "golden" / "generated"
 TEXTS, LONGEST, NEW = 200, 9, 12
-BART = dict(
-    tie_word_embeddings=False,  # tied ones repeat themselves: their own token is the likeliest
-    vocab_size=61,
-    d_model=18,
-    encoder_layers=2,
-    decoder_layers=2,
-    encoder_attention_heads=3,
-    decoder_attention_heads=3,
-    encoder_ffn_dim=30,
-    decoder_ffn_dim=30,
-    max_position_embeddings=24,
-)
-T5 = dict(
-    tie_word_embeddings=False,
-    vocab_size=61,
-    d_model=18,
-    d_kv=5,
-    d_ff=30,
-    num_layers=2,
-    num_heads=3,
-    relative_attention_num_buckets=6,
-    relative_attention_max_distance=12,
-)
-GPT2 = dict(
-    tie_word_embeddings=False,
-    vocab_size=61,
-    n_embd=18,
-    n_layer=2,
-    n_head=3,
-    n_positions=24,
-    n_inner=30,
-)
+# with tied embeddings they repeat themselves: their own token is the likeliest
+UNTIED = dict(tie_word_embeddings=False)
+BART = make_golden_pairs.BART | UNTIED | dict(decoder_ffn_dim=30, max_position_embeddings=24)
+T5 = make_golden_pairs.T5 | UNTIED
+T5 |= dict(relative_attention_num_buckets=6, relative_attention_max_distance=12)
+GPT2 = make_golden.GPT2 | UNTIED | dict(n_positions=24)
 # folder -> class, sizes, what of generating stands in config.json, and in generation_config.json
 MODELS = {
     "bart": (
@@ -98,19 +74,13 @@ MODELS = {
     "gpt2": ("GPT2LMHeadModel", GPT2, dict(bos_token_id=60, eos_token_id=60), None),
 }
 SETTINGS = {"greedy": {}} | {
-    f"beams-{beams}-{penalty:g}{'-early' if early else ''}": dict(
-        num_beams=beams, length_penalty=penalty, early_stopping=early
+    f"beams-{beams}-{penalty:g}": dict(
+        num_beams=beams, length_penalty=penalty, early_stopping=False
     )
-    for beams, penalty, early in [
-        (2, 0.5, False),
-        (2, 1.0, False),
-        (2, 2.0, False),
-        (4, 0.5, False),
-        (4, 1.0, False),
-        (4, 2.0, False),
-        (4, 1.0, True),
-    ]
+    for beams in (2, 4)
+    for penalty in (0.5, 1.0, 2.0)
 }
+SETTINGS["beams-4-1-early"] = SETTINGS["beams-4-1"] | dict(early_stopping=True)
 
 
 def draw(name, shape, rng):
@@ -152,15 +122,13 @@ def make(folder, class_name, sizes, settings, generation, rng):
         tensors["final_logits_bias"] = torch.tensor(bias, dtype=torch.float16)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    kept = config.to_diff_dict() | sizes | settings
-    kept = {key: value for key, value in kept.items() if key not in ("transformers_version",)}
-    write(folder / "config.json", kept | {"dtype": "float16"})
+    kept = config.to_diff_dict() | sizes | settings | {"dtype": "float16"}
+    write(folder / "config.json", {k: x for k, x in kept.items() if k != "transformers_version"})
     if generation is not None:
         write(folder / "generation_config.json", generation)
 
 
 def write(path, values):
-    """A JSON file."""
     path.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n")
 
 
@@ -198,14 +166,9 @@ def library_model(folder, class_name):
     T5LayerNorm.forward = rms_norm
     if class_name.startswith("Marian"):
         for stack in model.model.encoder, model.model.decoder:
-            stack.embed_positions.weight.data = sinusoids(*stack.embed_positions.weight.shape)
+            weight = stack.embed_positions.weight
+            weight.data = torch.tensor(standins.sinusoids(*weight.shape))
     return model
-
-
-def sinusoids(T, D):
-    """Sines in the first half of the width, cosines in the second, as Marian has them."""
-    angle = np.arange(T)[:, None] / 10000 ** (2 * np.arange(D // 2) / D)
-    return torch.tensor(np.concatenate([np.sin(angle), np.cos(angle)], axis=1))
 
 
 def outputs(model, rng):
@@ -237,9 +200,6 @@ def ended(rows, end):
     return full
 
 
-# --- random settings
-
-
 def setting(rng, causal):
     """Random settings of a folder, and arguments of the library's `generate`."""
 
@@ -260,7 +220,6 @@ def setting(rng, causal):
 
 
 def search(rng, pick):
-    """Beams, a sample, or greedy."""
     kind = rng.integers(3)
     if kind == 0:
         beams = {"num_beams": pick(2, 4), "length_penalty": pick(-1.0, 0.5, 1.0, 2.0)}
@@ -303,20 +262,17 @@ def place_settings(folder, own, in_config):
         write(file, ends | own)
 
 
-def make_settings(n=60):
-    """settings.json: n texts of each model."""
-    models = {name: row[0] for name, row in MODELS.items()} | {
-        "../llama-grouped": "LlamaForCausalLM"
-    }
+def make_settings():
+    models = {name: row[0] for name, row in MODELS.items()}
+    models["../llama-grouped"] = "LlamaForCausalLM"
     rng, lines = np.random.default_rng(0), []
     for name, class_name in models.items():
         model = library_model(GENERATED / name, class_name)
-        lines += [json.dumps(generated(name, model, rng)) for _ in range(n)]
+        lines += [json.dumps(generated(name, model, rng)) for _ in range(60)]
     (GENERATED / "settings.json").write_text("[" + ",\n".join(lines) + "]\n")
 
 
 def main():
-    """Make all folders anew."""
     if sys.argv[1:] == ["settings"]:
         return make_settings()
     for name in sys.argv[1:] or MODELS:
@@ -325,18 +281,7 @@ def main():
         make(GENERATED / name, class_name, sizes, settings, generation, rng)
         arrays = outputs(library_model(GENERATED / name, class_name), rng)
         save_file(arrays, GENERATED / name / "outputs.safetensors")
-        describe(name, {name: rows.numpy() for name, rows in arrays.items()})
     return make_settings()
-
-
-def describe(name, arrays):
-    """Whether these outputs can tell anything: how many differ, how many end, what beams change."""
-    greedy = arrays["greedy"]
-    ends = (greedy == -1).any(axis=1).mean()
-    print(f"{name}: {len(np.unique(greedy, axis=0))} outputs, {ends:.0%} end early")
-    for setting in SETTINGS:
-        changed = (arrays[setting] != greedy).any(axis=1).sum()
-        print(f"  {setting}: {changed} of {len(greedy)} are not greedy's")
 
 
 if __name__ == "__main__":

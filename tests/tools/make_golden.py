@@ -3,10 +3,9 @@
     python tests/tools/make_golden.py [VARIANT ...]    all, or those whose names begin so
 
 The variants stand in variants.json, by their maker; a file make_golden_*.py has what its makers do
-otherwise than the models of one stack here. Read downward: a random model, its files on disk, the
-reference's own reading of exactly those files, the claims that a golden folder must meet, makers,
-`main`. Everything about a model is drawn at random, biases and norms too: a zero bias or a unit
-norm hides a swapped name. Weights are scaled so that attention is neither flat nor saturated.
+otherwise than the models of one stack here. Everything about a model is drawn at random, biases and
+norms too: a zero bias or a unit norm hides a swapped name. Weights are scaled so that attention is
+neither flat nor saturated.
 
 A folder holds config.json and the safetensors as a checkpoint would, and reference.safetensors: per
 text `i` the inputs `i.tokens` (`i.types i.positions i.valid i.mask`), and float64 outputs without a
@@ -27,6 +26,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,18 +65,9 @@ GPT2 = dict(
     bos_token_id=60,
 )
 ELECTRA = BERT | dict(embedding_size=18)
-MPNET = BERT | dict(max_position_embeddings=14, layer_norm_eps=1e-5, pad_token_id=1)
-del MPNET["type_vocab_size"]
-SIZES = {
-    "Bert": BERT,
-    "Roberta": ROBERTA,
-    "XLMRoberta": ROBERTA,
-    "Camembert": ROBERTA,
-    "DistilBert": DISTILBERT,
-    "GPT2": GPT2,
-    "Electra": ELECTRA,
-    "MPNet": MPNET,
-}
+MPNET = {key: x for key, x in ROBERTA.items() if key != "type_vocab_size"}
+SIZES = {"Bert": BERT, "DistilBert": DISTILBERT, "GPT2": GPT2, "Electra": ELECTRA, "MPNet": MPNET}
+SIZES |= dict.fromkeys(("Roberta", "XLMRoberta", "Camembert"), ROBERTA)
 INPUTS = ("tokens", "types", "positions", "valid", "mask")
 INPUTS += ("source", "source_valid", "enc_mask", "cross_mask")  # of an encoder-decoder
 # positions begin in row pad + 1 and skip pads
@@ -109,7 +100,6 @@ def build(class_name, changes, rng, maker):
 
 
 def class_of(name):
-    """A class of the library."""
     return getattr(transformers, name)
 
 
@@ -132,6 +122,19 @@ def draw(name, shape, config, rng):
     # Conv1D is stored [in, out]
     fan_in = shape[0] if re.search(r"c_attn|c_proj|c_fc", name) else shape[1]
     return rng.normal(0.0, gain / fan_in**0.5, shape)
+
+
+def drawn(name, shape, config, rng, *, norm, words, head, gains=(1.4, 3)):
+    """The same, by how the names of norms, embeddings and heads, with the second gain, look."""
+    if re.search(norm, name):
+        middle = name.endswith("weight") and not config.model_type.startswith("gemma")
+        return rng.normal(float(middle), 0.2, shape)
+    if len(shape) == 1:
+        return rng.normal(0.0, 0.3, shape)
+    if re.search(words, name):
+        return rng.normal(0.0, 0.8, shape)
+    gain = gains[bool(re.match(head, name))]
+    return rng.normal(0.0, gain / shape[1] ** 0.5, shape)
 
 
 # --- its files
@@ -180,15 +183,15 @@ def write_shards(folder, tensors, n):
 
 
 def renamed(old, new):
-    """A change of files that is a change of names."""
     return lambda tensors, *_: {re.sub(old, new, name): t for name, t in tensors.items()}
 
 
-def head_names(config):
-    """Names of a head's output matrix, its bias, and the word embedding that it is tied to."""
-    return HEAD_NAMES[config["model_type"]]
+def without(names):
+    """A change of files that leaves tensors of these names out."""
+    return lambda tensors, *_: {k: t for k, t in tensors.items() if not re.search(names, k)}
 
 
+# of a head's output matrix, its bias, and the word embedding that it is tied to
 WORDS = "embeddings.word_embeddings.weight"
 HEAD_NAMES = {
     "bert": ("cls.predictions.decoder.weight", "cls.predictions.bias", f"bert.{WORDS}"),
@@ -200,30 +203,26 @@ HEAD_NAMES = {
 
 def with_decoder(tensors, config, _):
     """The tied output matrix written out a second time."""
-    decoder, _, words = head_names(config)
+    decoder, _, words = HEAD_NAMES[config["model_type"]]
     return tensors | {decoder: tensors[words].clone()}
 
 
 def with_own_decoder(tensors, config, rng):
     """An output matrix of its own in a file whose config calls it tied: the file wins."""
-    decoder, _, words = head_names(config)
+    decoder, _, words = HEAD_NAMES[config["model_type"]]
     values = rng.normal(0, 0.3, tensors[words].shape)
     return tensors | {decoder: torch.tensor(values, dtype=torch.float32)}
 
 
 def with_bias_alias(tensors, config, _):
-    """The output bias under its second name as well."""
-    decoder, bias, _ = head_names(config)
+    decoder, bias, _ = HEAD_NAMES[config["model_type"]]
     return tensors | {decoder.replace("weight", "bias"): tensors[bias].clone()}
 
 
 def only_bias_alias(tensors, config, _):
-    """The output bias under its second name alone."""
-    decoder, bias, _ = head_names(config)
-    return {
-        decoder.replace("weight", "bias") if name == bias else name: t
-        for name, t in tensors.items()
-    }
+    tensors = with_bias_alias(tensors, config, _)
+    del tensors[HEAD_NAMES[config["model_type"]][1]]
+    return tensors
 
 
 def with_buffers(tensors, config, _):
@@ -239,20 +238,19 @@ def with_buffers(tensors, config, _):
     return tensors | masks | {layer + "masked_bias": torch.tensor(-1e4) for layer in layers}
 
 
-def without_pooler(tensors, *_):
-    """A body saved without the pooler that nothing here reads."""
-    return {name: t for name, t in tensors.items() if "pooler" not in name}
+def with_gamma(tensors, *_):
+    """A norm's arrays by their first names."""
+    tensors = renamed(r"(LayerNorm)\.weight$", r"\1.gamma")(tensors)
+    return renamed(r"(LayerNorm)\.bias$", r"\1.beta")(tensors)
 
 
 DISK = {
     "F16": lambda tensors, *_: {name: t.half() for name, t in tensors.items()},
     "BF16": lambda tensors, *_: {name: t.bfloat16() for name, t in tensors.items()},
-    "gamma": lambda tensors, *_: renamed(r"(LayerNorm)\.bias$", r"\1.beta")(
-        renamed(r"(LayerNorm)\.weight$", r"\1.gamma")(tensors)
-    ),
+    "gamma": with_gamma,
     "prefix": renamed(r"^", "bert."),
     "no-prefix": renamed(r"^transformer\.", ""),
-    "no-pooler": without_pooler,
+    "no-pooler": without("pooler"),  # that nothing here reads
     "decoder": with_decoder,
     "own-decoder": with_own_decoder,
     "bias-alias": with_bias_alias,
@@ -263,63 +261,51 @@ DISK = {
 
 # --- what the reference library computes
 
-# End of a module's name (BERT, DistilBERT, GPT-2), the layer in brackets, and the point that its
-# output is.
+# end of a module's name, the layer in brackets, and the point that its output is
+LAYER = r"(?:layer|h)\.(\d+)\."
 HOOKS = [
-    (r"layer\.(\d+)\.attention\.self\.query", r"layer\.(\d+)\.attention\.q_lin", None, "q"),
-    (r"layer\.(\d+)\.attention\.self\.key", r"layer\.(\d+)\.attention\.k_lin", None, "k"),
-    (r"layer\.(\d+)\.attention\.self\.value", r"layer\.(\d+)\.attention\.v_lin", None, "v"),
-    (None, None, r"\bh\.(\d+)\.attn\.c_attn", "qkv"),
-    (r"layer\.(\d+)\.attention\.attn\.q", None, None, "q"),
-    (r"layer\.(\d+)\.attention\.attn\.k", None, None, "k"),
-    (r"layer\.(\d+)\.attention\.attn\.v", None, None, "v"),
+    (LAYER + r"attention\.(?:self\.query|q_lin|attn\.q)", "q"),
+    (LAYER + r"attention\.(?:self\.key|k_lin|attn\.k)", "k"),
+    (LAYER + r"attention\.(?:self\.value|v_lin|attn\.v)", "v"),
+    (LAYER + r"attn\.c_attn", "qkv"),
 ]
 MORE_HOOKS = [
-    (r"layer\.(\d+)\.attention\.attn\.o", None, None, "attn_out"),
-    (r"layer\.(\d+)\.attention\.LayerNorm", None, None, "ln1"),
-    (r"relative_attention_bias", None, None, "pos_bias"),
-    (r"word_embeddings", r"word_embeddings", r"wte", "embed"),
-    (r"position_embeddings", r"position_embeddings", r"wpe", "pos_embed"),
-    (r"token_type_embeddings", None, None, "type_embed"),
-    (r"embeddings\.LayerNorm", r"embeddings\.LayerNorm", None, "ln_embed"),
-    (
-        r"layer\.(\d+)\.attention\.output\.dense",
-        r"layer\.(\d+)\.attention\.out_lin",
-        r"\bh\.(\d+)\.attn\.c_proj",
-        "attn_out",
-    ),
-    (
-        r"layer\.(\d+)\.attention\.output\.LayerNorm",
-        r"layer\.(\d+)\.sa_layer_norm",
-        r"\bh\.(\d+)\.ln_1",
-        "ln1",
-    ),
-    (
-        r"layer\.(\d+)\.output\.LayerNorm",
-        r"layer\.(\d+)\.output_layer_norm",
-        r"\bh\.(\d+)\.ln_2",
-        "ln2",
-    ),
-    (
-        r"layer\.(\d+)\.intermediate\.dense",
-        r"layer\.(\d+)\.ffn\.lin1",
-        r"\bh\.(\d+)\.mlp\.c_fc",
-        "pre",
-    ),
-    (
-        r"layer\.(\d+)\.intermediate",
-        r"layer\.(\d+)\.ffn\.activation",
-        r"\bh\.(\d+)\.mlp\.act",
-        "post",
-    ),
-    (
-        r"layer\.(\d+)\.output\.dense",
-        r"layer\.(\d+)\.ffn\.lin2",
-        r"\bh\.(\d+)\.mlp\.c_proj",
-        "mlp_out",
-    ),
-    (None, None, r"ln_f", "ln_final"),
+    (r"relative_attention_bias", "pos_bias"),
+    (r"word_embeddings|wte", "embed"),
+    (r"position_embeddings|wpe", "pos_embed"),
+    (r"token_type_embeddings", "type_embed"),
+    (r"embeddings\.LayerNorm", "ln_embed"),
+    (LAYER + r"(?:attention\.(?:output\.dense|out_lin|attn\.o)|attn\.c_proj)", "attn_out"),
+    (LAYER + r"(?:attention\.(?:output\.)?LayerNorm|sa_layer_norm|ln_1)", "ln1"),
+    (LAYER + r"(?:output\.LayerNorm|output_layer_norm|ln_2)", "ln2"),
+    (LAYER + r"(?:intermediate\.dense|ffn\.lin1|mlp\.c_fc)", "pre"),
+    (LAYER + r"(?:intermediate|ffn\.activation|mlp\.act)", "post"),
+    (LAYER + r"(?:output\.dense|ffn\.lin2|mlp\.c_proj)", "mlp_out"),
+    (r"ln_f", "ln_final"),
 ]
+
+
+def by_root(x):
+    """As the models of one stack have it: torch.rsqrt may round otherwise."""
+    return 1 / x.sqrt()
+
+
+def statistics(module, x, inverse=torch.rsqrt):
+    """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
+    kind = type(module).__name__
+    eps = getattr(module, "variance_epsilon", getattr(module, "eps", 1e-5))  # Olmo's has no name
+    if "RMS" in kind or kind == "T5LayerNorm":
+        return {"scale": (x.pow(2).mean(-1) + eps).rsqrt()}
+    if kind == "DebertaLayerNorm":
+        inverse = torch.rsqrt
+    return {"mean": x.mean(-1), "scale": inverse(x.var(-1, unbiased=False) + eps)}
+
+
+def file_statistics(module, x, point, ending, seen, inverse=torch.rsqrt):
+    """The numbers of a norm, if the module is one, of its input x."""
+    if "norm" in type(module).__name__.lower():
+        numbers = statistics(module, x, inverse)
+        seen.update({f"{point}_{what}{ending}": number for what, number in numbers.items()})
 
 
 def heads(x, n_heads):
@@ -331,31 +317,32 @@ def watch(model, every, seen):
     """Hooks that file what passes through the modules in `seen` under names of points."""
     n_heads = model.config.num_attention_heads
 
-    def file(point, layer, module, args, out):
+    def file(_, points, ending, module, args, out):
+        (point,) = points
         if point == "qkv":
             for p, part in zip("qkv", out.chunk(3, -1)):
-                seen[f"{p}.{layer}"] = heads(part, n_heads)
+                seen[p + ending] = heads(part, n_heads)
         elif point in ("q", "k", "v"):
-            seen[f"{point}.{layer}"] = heads(out, n_heads)
+            seen[point + ending] = heads(out, n_heads)
         else:
-            ending = "" if layer is None else f".{layer}"
             seen[point + ending] = out.permute(2, 0, 1) if point == "pos_bias" else out[0]
-            if isinstance(module, torch.nn.LayerNorm):
-                x = args[0][0]
-                scale = 1 / (x.var(-1, unbiased=False) + module.eps).sqrt()
-                seen[f"{point}_mean{ending}"] = x.mean(-1)
-                seen[f"{point}_scale{ending}"] = scale
+            file_statistics(module, args[0][0], point, ending, seen, by_root)
             if point == "attn_out":
                 seen[f"z{ending}"] = heads(args[0], n_heads)
 
+    hooked(model, HOOKS + MORE_HOOKS * every, file)
+
+
+def hooked(model, rows, file):
+    """Hooks file(name, points, ending, module, args, out) on modules whose names end so."""
+    handles = []
     for name, module in model.named_modules():
-        for *ends, point in HOOKS + MORE_HOOKS * every:
-            match = next(filter(None, (re.search(rf"{end}$", name) for end in ends if end)), None)
-            if match:
-                layer = match[1] if match.groups() else None
-                module.register_forward_hook(
-                    lambda m, args, out, p=point, i=layer: file(p, i, m, args, out)
-                )
+        for end, *points in rows:
+            if match := re.search(rf"(?:^|\.)(?:{end})$", name):
+                ending = f".{match[1]}" if match.groups() else ""
+                hook = partial(file, name, points, ending)
+                handles.append(module.register_forward_hook(hook))
+    return handles
 
 
 def pad_id(config):
@@ -374,33 +361,41 @@ def inputs(model, words, rng):
     if "pads" in words:
         # in the middle of a text; for RoBERTa they take no position
         texts[1]["tokens"][[2, 3]] = pad
+    return given(config, texts, words, rng, lambda n: n_ctx)
+
+
+def given(config, texts, words, rng, n_places):
+    """The texts with what the variant gives besides tokens; n_places: of n tokens."""
     for text in texts:
         n = len(text["tokens"])
         if "types" in words:
             text["types"] = rng.integers(0, getattr(config, "type_vocab_size", 60), n)
         if "positions" in words:
-            text["positions"] = rng.permutation(n_ctx)[:n]
+            text["positions"] = rng.permutation(n_places(n))[:n]
         if "holes" in words:  # hidden tokens inside a text; the library lets them keep their places
-            text |= {"valid": ~np.isin(np.arange(n), (2, 3)), "positions": np.arange(n)}
+            text["valid"] = ~np.isin(np.arange(n), (2, 3))
+            if config.model_type != "bloom":  # which counts valid tokens
+                text["positions"] = np.arange(n)
         if "mask" in words:  # which keys each query may see, itself always
             text["mask"] = (rng.random((n, n)) < 0.6) | np.eye(n, dtype=bool)
     return texts
 
 
 def library_model(folder, dtype):
-    """A folder as the reference library reads it.
-
-    Raises AssertionError if the library misses a tensor that counts.
-    """
+    """A folder as the reference library reads it."""
     config = transformers.AutoConfig.from_pretrained(folder)
     if dtype == "float64":  # only another order of arithmetic, and for float32: refused here
         config.reorder_and_upcast_attn = False
     cls = getattr(transformers, (config.architectures or [""])[0], transformers.AutoModel)
-    model, report = cls.from_pretrained(
-        folder, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True
-    )
-    missing = [name for name in report["missing_keys"] if "pooler" not in name]
-    assert not missing and not report["mismatched_keys"], (folder, report)
+    return loaded(cls, folder, "pooler", config=config, dtype=dtype)
+
+
+def loaded(cls, folder, missing, **more):
+    """A model of a class. AssertionError if it lacks tensors but for names that match missing."""
+    how = {"attn_implementation": "eager", "output_loading_info": True}
+    model, report = cls.from_pretrained(folder, **how, **more)
+    lacking = [name for name in report["missing_keys"] if not re.search(missing, name)]
+    assert not lacking and not report["mismatched_keys"], (folder, report)
     return model.eval()
 
 
@@ -435,16 +430,21 @@ def unpatched(folder, arrays, maker):
 
 
 def visible(given, causal, dtype):
-    """The library's mask [1 1 T T]: 0 where a query sees a key, else the lowest number."""
+    """The library's mask [1 1 T T] of a text."""
     T = given["tokens"].shape[1]
     seen = torch.ones(1, 1, T, T, dtype=torch.bool)
-    if "valid" in given:
-        seen = seen & given["valid"][:, None, None, :]
-    if "mask" in given:
-        seen = seen & given["mask"][:, None]
-    if causal:
-        seen = seen.tril()
+    seen = seen.tril() if causal else seen
+    return hiding(dtype, seen, given.get("valid"), given.get("mask"))
+
+
+def hiding(dtype, seen, *others):
+    """The library's mask: 0 where a query sees a key by all of these, else the lowest number."""
+    for x in others:
+        seen = seen if x is None else seen & x
     return torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
+
+
+OUTPUTS = {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
 
 
 def run(model, text, seen):
@@ -456,18 +456,28 @@ def run(model, text, seen):
         extra["position_ids"] = given["positions"] + offset  # the library wants rows of the table
     if "valid" in given or "mask" in given:
         extra["attention_mask"] = visible(given, model.config.model_type == "gpt2", model.dtype)
-    extra |= {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
     if type(model).__name__.endswith("ForMultipleChoice"):  # [B choices T]
         given["tokens"] = given["tokens"][None]
         extra |= {"token_type_ids": given["types"][None]} if "types" in given else {}
-    out = model(given["tokens"], **extra)
-    tensors = dict(seen)
-    tensors |= {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
-    tensors |= {f"pattern.{n}": x[0] for n, x in enumerate(out.attentions)}
+    return seen | of_output(model, model(given["tokens"], **extra, **OUTPUTS))
+
+
+def of_output(model, out):
+    """{point: tensor without batch axis} of what the library gives."""
+    return (
+        layers("hidden", out.hidden_states) | layers("pattern", out.attentions) | head(model, out)
+    )
+
+
+def layers(name, tensors):
+    """{"name.0": the first of these, without its batch axis, ...}."""
+    return {f"{name}.{n}": x[0] for n, x in enumerate(tensors)}
+
+
+def head(model, out):
+    """{"logits": what a task head gives}, empty without a head."""
     logits = logits_of(model, out)
-    if logits is not None:
-        tensors["logits"] = logits[0]
-    return tensors
+    return {} if logits is None else {"logits": logits[0]}
 
 
 def logits_of(model, out):
@@ -540,11 +550,9 @@ def check(name, arrays):
     top = max(logits, default=None)
     assert all(0.25 < share < 0.9 for share in on_one_key.values()), (name, on_one_key)
     assert top is None or 0.5 < top < 40, f"{name}: the largest logit is {top:.2f}"
-    return on_one_key, top
 
 
 def save_arrays(arrays, path):
-    """Write NumPy arrays as safetensors."""
     tensors = {key: torch.from_numpy(np.ascontiguousarray(x)) for key, x in arrays.items()}
     save_file(tensors, path)
 
@@ -557,13 +565,11 @@ def make(folder, row, maker):
     folder.mkdir(parents=True)
     save(build(class_name, changes, rng, maker), folder, disk, rng, maker.disk)
     arrays = reference(folder, words.split(), rng, maker)
-    on_one_key, top = check(name, arrays)
+    check(name, arrays)
     save_arrays(arrays, folder / "reference.safetensors")
     if more := maker.more(folder, arrays, maker):
         save_arrays(more, folder / "unpatched.safetensors")
-    size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
-    text = "  ".join(f"{point} {share:.2f}" for point, share in on_one_key.items())
-    print(f"{name:25} {text}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
+    print(name)
 
 
 @torch.no_grad()
@@ -583,11 +589,8 @@ def files(golden):
         arrays[f"{variant}.tokens"] = tokens
         for name, mask in fractions(rng, T, model.config.num_attention_heads).items():
             key = f"{variant}.{name}"
-            out = model(
-                torch.tensor(tokens)[None],
-                attention_mask=torch.tensor(mask)[None],
-                output_attentions=True,
-            )
+            given = torch.tensor(tokens)[None], torch.tensor(mask)[None]
+            out = model(given[0], attention_mask=given[1], output_attentions=True)
             arrays |= {key: mask, f"{key}.logits": out.logits[0].numpy()}
             arrays |= {f"{key}.pattern.{n}": x[0].numpy() for n, x in enumerate(out.attentions)}
     (golden / "float-masks").mkdir(exist_ok=True)

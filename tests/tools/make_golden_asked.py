@@ -23,7 +23,6 @@ DIGITS = 9
 
 
 def main():
-    """Write the file."""
     transformers.logging.set_verbosity_error()
     folders = [path.parent for path in sorted(GOLDEN.glob("*/config.json"))]
     loadable = [folder for folder in folders if (folder / "model.safetensors").is_file()]

@@ -9,6 +9,7 @@ Each term of the scores is the library's own: its method is called with one kind
 """
 
 import re
+from functools import partial
 
 import make_golden as single
 import make_golden_places as places
@@ -26,61 +27,20 @@ BOTH = dict(
     pos_att_type="c2p|p2c",
     position_biased_input=False,
 )
-V3 = dict(
-    share_att_key=True, norm_rel_ebd="layer_norm", position_buckets=4, max_relative_positions=10
-)
+V3 = dict(share_att_key=True, norm_rel_ebd="layer_norm")
+V3 |= dict(position_buckets=4, max_relative_positions=10)
 T = 10, 6  # tokens of the two texts
 
 
-# --- a random model
-
-
-def draw(name, shape, config, rng):
-    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
-    if "LayerNorm" in name:
-        return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
-    if len(shape) == 1:
-        return rng.normal(0.0, 0.3, shape)
-    if "embeddings" in name:
-        return rng.normal(0.0, 0.8, shape)
-    gain = 5 if re.match("classifier|qa_outputs", name) else 1.9
-    return rng.normal(0.0, gain / shape[1] ** 0.5, shape)
-
-
-DISK = single.DISK | {
-    "no-prefix": lambda tensors, *_: {
-        name.removeprefix("deberta."): x for name, x in tensors.items()
-    }
-}
-
-
-# --- what the reference library computes
+LOOKS = dict(norm="LayerNorm", words="embeddings", head="classifier|qa_outputs", gains=(1.9, 5))
+DISK = single.DISK | {"no-prefix": single.renamed(r"^deberta\.", "")}
 
 
 def watch(model, every, seen):
-    """Hooks that file what passes through the modules in `seen` under names of points."""
     single.watch(model, every, seen)
     for name, module in model.named_modules():
         if match := re.search(r"layer\.(\d+)\.attention\.self$", name):
             watch_attention(module, match[1], every, seen)
-        if every and type(module).__name__ == "DebertaLayerNorm":
-            watch_norm(name, module, seen)
-
-
-def watch_norm(name, module, seen):
-    """The numbers of a norm of the first version, which is no torch.nn.LayerNorm."""
-    patterns = {point: hook for hook, *_, point in single.MORE_HOOKS if hook}
-    matches = {p: re.search(rf"{end}$", name) for p, end in patterns.items()}
-    point, match = next((p, m) for p, m in matches.items() if m)
-    ending = f".{match[1]}" if match.groups() else ""
-
-    def hook(module, args, out):
-        x = args[0][0]
-        seen[f"{point}_mean{ending}"] = x.mean(-1)
-        scale = (x.var(-1, unbiased=False) + module.variance_epsilon) ** -0.5
-        seen[f"{point}_scale{ending}"] = scale
-
-    module.register_forward_hook(hook)
 
 
 def watch_attention(attention, layer, every, seen):
@@ -93,8 +53,8 @@ def watch_attention(attention, layer, every, seen):
 
     def fused(module, args, out):
         of_heads = attention.transpose_for_scores(out)[0].chunk(3, -1)
-        biases = attention.q_bias, None, attention.v_bias
-        for point, x, bias in zip("qkv", of_heads, biases):
+        for point, x in zip("qkv", of_heads):
+            bias = getattr(attention, f"{point}_bias", None)  # of keys there is none
             own = 0 if bias is None else attention.transpose_for_scores(bias[None, None])[0]
             file(point, x + own)
 
@@ -139,18 +99,10 @@ def watch_terms(attention, layer, is_first, seen):
 
 
 def inputs(model, words, rng):
-    """Two texts, and what the variant gives besides tokens."""
     texts = [dict(tokens=rng.integers(3, 22, n)) for n in T]
-    for text in texts:
-        n = len(text["tokens"])
-        if "types" in words:
-            text["types"] = rng.integers(0, model.config.type_vocab_size, n)
-        if "positions" in words:
-            text["positions"] = rng.permutation(model.config.max_position_embeddings)[:n]
-    return texts
+    n_ctx = model.config.max_position_embeddings
+    return single.given(model.config, texts, words, rng, lambda n: n_ctx)
 
-
-# --- buckets
 
 SETTINGS = ((256, 512), (32, 128), (16, 128), (6, 10), (4, 10), (3, 12), (2, 10))
 
@@ -166,5 +118,10 @@ def files(golden):
     single.save_arrays(tables, golden / "buckets-deberta.safetensors")
 
 
-STEPS = {"draw": draw, "inside": places.in_float64, "watch": watch, "inputs": inputs}
+STEPS = {
+    "draw": partial(single.drawn, **LOOKS),
+    "inside": places.in_float64,
+    "watch": watch,
+    "inputs": inputs,
+}
 MAKER = single.Maker({"Deberta": BOTH}, DISK, **STEPS, more=places.more, files=files)

@@ -12,15 +12,17 @@ has 50 generated pictures and what the library's processors make of each (pictur
 
 import contextlib
 import json
-import re
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pictures
 import torch
 import transformers
+from make_golden import file_statistics, hooked
 from safetensors.torch import save_file
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "images"
@@ -61,7 +63,6 @@ VARIANTS = [
 
 
 def settings_of(name, changes):
-    """What the library's config is made of."""
     changes = dict(changes)
     if name.startswith("dinov2"):
         return DINO | changes
@@ -77,7 +78,6 @@ def settings_of(name, changes):
 
 
 def build(name, class_name, changes, rng):
-    """A model of the library with every parameter random."""
     cls = getattr(transformers, class_name)
     config = cls.config_class(**settings_of(name, changes), attn_implementation="eager")
     model = cls(config).eval()
@@ -97,8 +97,6 @@ def draw(name, shape, rng):
         return rng.normal(0.0, 0.5, shape)
     return rng.normal(0.0, 1.4 / np.prod(shape[1:]) ** 0.5, shape)
 
-
-# --- points
 
 LAYER = r"(?:layers|layer)\.(\d+)"
 HOOKS = [  # end of a module's name, and the points that go in and come out
@@ -122,35 +120,15 @@ HOOKS = [  # end of a module's name, and the points that go in and come out
 BY_HEAD = "q", "k", "v", "z"
 
 
-def watch(model, n_heads, seen):
-    """Hooks that file what passes through modules; ends the library's own names of modules."""
-    handles = []
-    for name, module in model.named_modules():
-        for end, *points in HOOKS:
-            if match := re.search(rf"(?:^|\.)(?:{end})$", name):
-                layer = f".{match[1]}" if match.groups() else ""
-                hook = file_points(points, layer, n_heads, seen)
-                handles.append(module.register_forward_hook(hook))
-    return handles
-
-
-def file_points(points, layer, n_heads, seen):
-    """A hook that files what enters and leaves a module, and the numbers of a norm."""
-
-    def hook(module, args, out):
-        out = out[0] if isinstance(out, tuple) else out
-        for point, x in zip(points, (args[0], out)):
-            if point in BY_HEAD:
-                seen[point + layer] = x.reshape(*x.shape[:2], n_heads, -1).transpose(1, 2)
-            elif point:
-                seen[point + layer] = x
-        if isinstance(module, torch.nn.LayerNorm):
-            x = args[0]
-            mean, variance = x.mean(-1), x.var(-1, unbiased=False)
-            seen[f"{points[1]}_mean{layer}"] = mean
-            seen[f"{points[1]}_scale{layer}"] = (variance + module.eps) ** -0.5
-
-    return hook
+def file_points(n_heads, seen, name, points, ending, module, args, out):
+    """What enters and leaves a module, and the numbers of a norm."""
+    out = out[0] if isinstance(out, tuple) else out
+    for point, x in zip(points, (args[0], out)):
+        if point in BY_HEAD:
+            seen[point + ending] = x.reshape(*x.shape[:2], n_heads, -1).transpose(1, 2)
+        elif point:
+            seen[point + ending] = x
+    file_statistics(module, args[0], points[1], ending, seen)
 
 
 @contextlib.contextmanager
@@ -164,15 +142,14 @@ def softmax_in_float64(seen):
         seen[f"pattern.{layer}"] = y = softmax(x, dim=dim)
         return y
 
-    torch.nn.functional.softmax = patched
-    yield
-    torch.nn.functional.softmax = softmax
+    with mock.patch.object(torch.nn.functional, "softmax", patched):
+        yield
 
 
 def points_of(model, run, n_heads):
     """What a call of the library gives, and all points on the way."""
     seen = {}
-    handles = watch(model, n_heads, seen)
+    handles = hooked(model, HOOKS, partial(file_points, n_heads, seen))
     with torch.no_grad(), softmax_in_float64(seen):
         out = run(model)
     for handle in handles:
@@ -200,7 +177,6 @@ def embedded(model, seen, B):
 
 
 def side(model, run, n_heads, B, prefix=""):
-    """All points of one side, by name."""
     out, seen = points_of(model, run, n_heads)
     seen |= embedded(model, seen, B)
     if out is not None:
@@ -210,21 +186,12 @@ def side(model, run, n_heads, B, prefix=""):
     return {prefix + name: x.detach().clone().contiguous() for name, x in seen.items()}
 
 
-# what a class computes from pixels: its logits
-RUNS = {
-    "ForImageClassification": lambda m, x: m(pixel_values=x).logits,
-    "ForImageClassificationWithTeacher": lambda m, x: m(pixel_values=x).logits,
-    "VisionModelWithProjection": lambda m, x: m(pixel_values=x).image_embeds,
-    "CLIPModel": lambda m, x: m.get_image_features(pixel_values=x).pooler_output,
-}
-
-
-def run_of(class_name):
-    """The function of a class."""
-    for end, run in RUNS.items():
-        if class_name.endswith(end):
-            return run
-    return lambda m, x: m(pixel_values=x) and None
+def logits_of(model, pixels):
+    """What a class computes from pixels; None of one without a head."""
+    if isinstance(model, transformers.CLIPModel):
+        return model.get_image_features(pixel_values=pixels).pooler_output
+    out = model(pixel_values=pixels)
+    return out.get("logits", out.get("image_embeds"))
 
 
 def texts(rng, end):
@@ -238,17 +205,15 @@ def texts(rng, end):
 
 
 def text_features(model, ids, valid):
-    """The vectors of texts."""
     if isinstance(model, transformers.CLIPModel):
         return model.get_text_features(input_ids=ids, attention_mask=valid).pooler_output
     return model(input_ids=ids, attention_mask=valid).text_embeds
 
 
 def reference(name, class_name, model, rng):
-    """Everything that the library computes with a model."""
     stored = {}
     if name != "clip-texts":
-        stored |= of_pictures(name, class_name, model, rng)
+        stored |= of_pictures(name, model, rng)
     if name.startswith("clip") and name != "clip-pictures":
         stored |= of_texts(model, rng)
     if class_name == "CLIPModel":
@@ -259,26 +224,24 @@ def reference(name, class_name, model, rng):
     return {key: x.detach().clone().contiguous() for key, x in stored.items()}
 
 
-def of_pictures(name, class_name, model, rng):
-    """All points of the side of pictures."""
+def of_pictures(name, model, rng):
     vision = getattr(model.config, "vision_config", model.config)
     size = vision.image_size
     height, width = size if isinstance(size, list | tuple) else (size, size)
     pixels = torch.tensor(rng.normal(0, 1, (1, vision.num_channels, height, width)))
-    run, stored = run_of(class_name), {"pixels": pixels}
+    stored = {"pixels": pixels}
     with torch.no_grad():
-        plain = run(model.float(), pixels.float())
+        plain = logits_of(model.float(), pixels.float())
     if plain is not None:
         stored["float32.logits"] = plain
     double, heads = model.double(), vision.num_attention_heads
-    stored |= side(double, lambda m: run(m, pixels), heads, 1)
+    stored |= side(double, lambda m: logits_of(m, pixels), heads, 1)
     if name in RESIZED:
         stored |= at_another_size(double, RESIZED[name], rng)
     return stored
 
 
 def of_texts(model, rng):
-    """All points of the side of texts."""
     ids, valid = texts(rng, 22)
     stored = {"text.ids": ids, "text.valid": valid}
     with torch.no_grad():
@@ -311,7 +274,6 @@ PREPROCESSOR = {  # of the golden folders: nothing is resized
 
 
 def folder(name, class_name, changes):
-    """One golden folder."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     model = build(name, class_name, changes, rng)
     place = GOLDEN / name
@@ -323,9 +285,6 @@ def folder(name, class_name, changes):
         (place / "preprocessor_config.json").write_text(json.dumps(settings, indent=1) + "\n")
     save_file(reference(name, class_name, model, rng), place / "reference.safetensors")
     print(name, file=sys.stderr)
-
-
-# --- preprocessing
 
 
 def preprocessing():

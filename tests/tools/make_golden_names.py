@@ -28,7 +28,6 @@ def numbers(x):
 
 
 def main():
-    """Write the files."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     from importlib.metadata import version
 

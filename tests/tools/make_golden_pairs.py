@@ -1,6 +1,5 @@
 """Makes the encoder-decoders of tests/golden, as make_golden.py makes the models of one stack.
 
-Read downward: the table of variants, a random model, its files, what the library computes, claims.
 Folders hold what those of make_golden.py do; text `i` has a `i.source` beside its `i.tokens`, and
 what the variant gives: `i.source_valid i.valid` (hidden tokens), `i.mask i.enc_mask i.cross_mask`.
 Names of points are those of minitx.POINTS: `enc_…` in the encoder, `cross_…` in cross-attention.
@@ -10,16 +9,16 @@ outputs by 1e-6. The reference is made with these in float64; unpatched.safetens
 of the library as it is, in float32.
 """
 
-import contextlib
 import re
 
 import make_golden as single
 import numpy as np
 import torch
 import transformers
+from make_golden_places import in_float64
 from transformers.models.bart.modeling_bart import BartEncoder
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
-from transformers.models.t5.modeling_t5 import T5Attention, T5LayerNorm
+from transformers.models.t5.modeling_t5 import T5Attention
 
 BART = dict(
     vocab_size=61,
@@ -77,7 +76,6 @@ def computed(config, name):
 
 
 def draw(name, shape, config, rng):
-    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
     if "norm" in name:
         return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
     if len(shape) == 1 or "relative_attention_bias" in name or "final_logits_bias" in name:
@@ -107,11 +105,6 @@ def with_copies(tensors, config, _):
     if re.search("Generation|MT", class_name) and "lm_head.weight" not in tensors:
         copies.append("lm_head.weight")
     return tensors | {name: tensors[shared].clone() for name in copies}
-
-
-def without_shared(tensors, *_):
-    """Only the copies."""
-    return {name: t for name, t in tensors.items() if not name.endswith("shared.weight")}
 
 
 def with_positions(tensors, config, _):
@@ -150,22 +143,17 @@ def with_generation(tensors, config, _):
     return tensors
 
 
-def without_logits_bias(tensors, *_):
-    """Files in which the bias of the logits, a buffer, is left out: it is zero."""
-    return {name: t for name, t in tensors.items() if name != "final_logits_bias"}
-
-
 DISK = {
     "F16": single.DISK["F16"],
     "BF16": single.DISK["BF16"],
     "own-head": with_own_head,
     "copies": with_copies,
-    "no-shared": without_shared,
+    "no-shared": single.without(r"shared\.weight$"),  # only the copies
     "positions": with_positions,
     "cross-bias": with_cross_bias,
     "old-config": with_old_config,
     "generation": with_generation,
-    "no-logits-bias": without_logits_bias,
+    "no-logits-bias": single.without("final_logits_bias"),  # it is zero
 }
 
 
@@ -203,34 +191,20 @@ BY_HEADS = ("q", "k", "v", "z")
 
 
 def watch(model, every, seen):
-    """Hooks that file what passes through the modules in `seen` under names of points."""
     heads = {side: n_heads(model.config, side) for side in STACKS}
 
-    def file(side, point, layer, x):
-        name = point if side == "decoder" or is_alone(model) else f"enc_{point}"
-        if x.dim() == 3:  # Marian's positions come without a batch
-            x = x[0]
-        if point.removeprefix("cross_") in BY_HEADS:
-            x = single.heads(x[None], heads[side])
-        ending = f".{layer}" if layer else ""
-        seen[name + ending] = x
-
-    def hook(module, args, out, side, ends, layer):
-        for point, x in zip(ends, (args[0], out)):
-            if point:
-                file(side, point, layer, x)
-        if "norm" in type(module).__name__.lower():
-            for what, x in statistics(module, args[0]).items():
-                file(side, f"{ends[1]}_{what}", layer, x[0])
-
-    for name, module in model.named_modules():
+    def file(name, points, ending, module, args, out):
         side = "decoder" if "decoder" in name else "encoder"
-        for end, *ends in HOOKS + MORE_HOOKS * every:
-            if match := re.search(rf"(?:^|\.){end}$", name):
-                layer = match[1] if match.groups() else ""
-                module.register_forward_hook(
-                    lambda m, args, out, given=(side, ends, layer): hook(m, args, out, *given)
-                )
+        begins = "" if side == "decoder" or is_alone(model) else "enc_"
+        for point, x in zip(points, (args[0], out)):
+            if point and point.removeprefix("cross_") in BY_HEADS:
+                seen[begins + point + ending] = single.heads(x, heads[side])
+            elif point:
+                # Marian's positions come without a batch
+                seen[begins + point + ending] = x[0] if x.dim() == 3 else x
+        single.file_statistics(module, args[0][0], begins + points[1], ending, seen)
+
+    single.hooked(model, HOOKS + MORE_HOOKS * every, file)
     if every:
         watch_first(model, seen)
 
@@ -238,7 +212,7 @@ def watch(model, every, seen):
 def watch_first(model, seen):
     """What a stack begins with: rows of its word embedding, scaled, and T5's bias by distance."""
     for side in STACKS:
-        stack = getattr(get_base(model), side, None)
+        stack = getattr(getattr(model, "model", model), side, None)
         begins = "enc_" if side == "encoder" and not is_alone(model) else ""
         if stack is None:
             continue
@@ -255,28 +229,8 @@ def watch_first(model, seen):
             stack.block[0].layer[0].SelfAttention.register_forward_hook(bias)
 
 
-def get_base(model):
-    """The model without its head."""
-    return getattr(model, "model", model)
-
-
 def n_heads(config, side):
-    """Heads of one of the two stacks."""
     return getattr(config, "num_heads", None) or getattr(config, f"{side}_attention_heads")
-
-
-def statistics(module, x):
-    """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
-    if isinstance(module, T5LayerNorm):
-        return {"scale": (x.pow(2).mean(-1) + module.variance_epsilon).rsqrt()}
-    scale = (x.var(-1, unbiased=False) + module.eps).rsqrt()
-    return {"mean": x.mean(-1), "scale": scale}
-
-
-def float64_norm(self, x):
-    """T5's norm with its statistics in the precision of x (the library's are in float32)."""
-    scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
-    return self.weight * (x * scale)
 
 
 def inputs(model, words, rng):
@@ -324,63 +278,32 @@ READ_AS = {"BartModel": "BartForConditionalGeneration"}
 
 
 def library_model(folder, dtype):
-    """A folder as the reference library reads it. AssertionError if it misses a tensor."""
+    """A folder as the reference library reads it."""
     config = transformers.AutoConfig.from_pretrained(folder)
     saved_from = config.architectures[0]
-    model, report = class_of(READ_AS.get(saved_from, saved_from)).from_pretrained(
-        folder, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True
-    )
-    missing = report["missing_keys"] - {"final_logits_bias"}
-    missing = [name for name in missing if not computed(config, name)]
-    assert not missing and not report["mismatched_keys"], (folder, report)
+    missing = "^final_logits_bias$" + "|embed_positions" * (config.model_type == "marian")
+    cls = class_of(READ_AS.get(saved_from, saved_from))
+    model = single.loaded(cls, folder, missing, config=config, dtype=dtype)
     assert {p.dtype for p in model.parameters()} == {getattr(torch, dtype)}
-    return model.eval()
-
-
-def patched(model):
-    """T5 with the statistics of its norms in float64, from now on."""
-    for module in model.modules():
-        if isinstance(module, T5LayerNorm):
-            module.forward = float64_norm.__get__(module)
-    return contextlib.nullcontext()
+    return model
 
 
 def is_alone(model):
-    """Whether a model is an encoder alone."""
     return type(model).__name__ in ("BartEncoder", "T5EncoderModel", "T5ForTokenClassification")
 
 
-def hidden_by(model, visible, *hidden):
-    """The library's mask [1 1 T S]: 0 where a query sees a key, else the lowest number."""
-    for x in hidden:
-        visible = visible if x is None else visible & x
-    lowest = torch.finfo(model.dtype).min
-    return torch.zeros(visible.shape, dtype=model.dtype).masked_fill(~visible, lowest)
-
-
 def run(model, text, seen):
-    """{point: tensor without batch axis} of one text, alone and unpadded, by the library."""
     given = {name: torch.tensor(value)[None] for name, value in text.items()}
     if is_alone(model):
-        out = model(given["tokens"], attention_mask=given.get("valid"), **OUTPUTS)
-        tensors = seen | layers("hidden", out.hidden_states) | layers("pattern", out.attentions)
-        return tensors | logits_of(model, out)
+        out = model(given["tokens"], attention_mask=given.get("valid"), **single.OUTPUTS)
+        return seen | single.of_output(model, out)
     out = run_pair(model, given)
-    tensors = seen | layers("hidden", out.decoder_hidden_states)
-    tensors |= layers("pattern", out.decoder_attentions)
-    tensors |= layers("cross_pattern", out.cross_attentions)
-    tensors |= layers("enc_hidden", out.encoder_hidden_states)
-    tensors |= layers("enc_pattern", out.encoder_attentions)
-    return tensors | logits_of(model, out)
-
-
-def logits_of(model, out):
-    """{"logits": what a task head gives}, empty without a head."""
-    logits = single.logits_of(model, out)
-    return {} if logits is None else {"logits": logits[0]}
-
-
-OUTPUTS = {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
+    tensors = seen | single.layers("hidden", out.decoder_hidden_states)
+    tensors |= single.layers("pattern", out.decoder_attentions)
+    tensors |= single.layers("cross_pattern", out.cross_attentions)
+    tensors |= single.layers("enc_hidden", out.encoder_hidden_states)
+    tensors |= single.layers("enc_pattern", out.encoder_attentions)
+    return tensors | single.head(model, out)
 
 
 def run_pair(model, given):
@@ -388,20 +311,14 @@ def run_pair(model, given):
     S, T = given["source"].shape[1], given["tokens"].shape[1]
     padding = given.get("source_valid")
     all_seen = torch.ones(1, 1, T, S, dtype=torch.bool)
-    before = torch.ones(1, 1, T, T, dtype=torch.bool).tril()
     own = torch.ones(1, 1, S, S, dtype=torch.bool)
-    enc_mask = hidden_by(model, own, padding, given.get("enc_mask"))
-    cross_mask = hidden_by(model, all_seen, padding, given.get("cross_mask"))
-    mask = hidden_by(model, before, given.get("valid"), given.get("mask"))
-    more = {"encoder_outputs": model.get_encoder()(given["source"], enc_mask, **OUTPUTS)}
-    more |= {"decoder_input_ids": given["tokens"], "decoder_attention_mask": mask}
+    enc_mask = single.hiding(model.dtype, own, padding, given.get("enc_mask"))
+    cross_mask = single.hiding(model.dtype, all_seen, padding, given.get("cross_mask"))
+    mask = single.visible(given, True, model.dtype)
+    encoded = model.get_encoder()(given["source"], enc_mask, **single.OUTPUTS)
+    more = {"encoder_outputs": encoded, "decoder_input_ids": given["tokens"]}
     # a classifier looks in the source for the end token
-    return model(given["source"], cross_mask, **more, **OUTPUTS)
-
-
-def layers(name, tensors):
-    """{"name.0": the first of these, without its batch axis, ...}."""
-    return {f"{name}.{n}": x[0] for n, x in enumerate(tensors)}
+    return model(given["source"], cross_mask, **more, decoder_attention_mask=mask, **single.OUTPUTS)
 
 
 # --- what depends on positions alone
@@ -433,5 +350,5 @@ def more(folder, arrays, maker):
 
 
 MODEL = {"class_of": class_of, "learned": learned, "draw": draw, "load": library_model}
-STEPS = {"inside": patched, "watch": watch, "inputs": inputs, "run": run}
+STEPS = {"inside": in_float64, "watch": watch, "inputs": inputs, "run": run}
 MAKER = single.Maker(SIZES, DISK, **MODEL, **STEPS, more=more, files=files)

@@ -1,8 +1,6 @@
 """Makes the models of tests/golden whose places are no table: rotary positions, ALiBi, none.
 
-Read downward: the table of variants, a random model, its files, the reference in float64, what the
-library computes, folders: each holds what those of make_golden.py do. Points have the names of
-minitx.POINTS.
+Folders hold what those of make_golden.py do. Points have the names of minitx.POINTS.
 
 The library computes angles of rotary positions, the statistics of RMSNorm, the softmax of attention
 and the slopes of ALiBi in float32, even in a float64 model: this moves outputs by 1e-7 and more. So
@@ -15,46 +13,37 @@ import contextlib
 import importlib
 import re
 from functools import partial
+from unittest.mock import patch
 
 import make_golden as single
-import numpy as np
 import torch
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom import modeling_bloom
 
-LLAMA = dict(
-    vocab_size=61,
-    hidden_size=24,
-    intermediate_size=30,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    max_position_embeddings=32,
-    rms_norm_eps=1e-5,
-    rope_theta=100.0,
-    bos_token_id=1,
-    eos_token_id=2,
-)
-QWEN = {k: v for k, v in LLAMA.items() if k not in ("bos_token_id", "eos_token_id")}
-NEOX = dict(
+SMALL = dict(
     vocab_size=61,
     hidden_size=24,
     intermediate_size=30,
     num_hidden_layers=2,
     num_attention_heads=3,
     max_position_embeddings=32,
+)
+QWEN = SMALL | dict(
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    rms_norm_eps=1e-5,
+    rope_theta=100.0,
+)
+LLAMA = QWEN | dict(bos_token_id=1, eos_token_id=2)
+NEOX = SMALL | dict(
     layer_norm_eps=1e-5,
     rotary_pct=0.25,
     rotary_emb_base=100,
 )
 BLOOM = dict(vocab_size=61, hidden_size=18, n_layer=2, n_head=3)
-MODERNBERT = dict(
-    vocab_size=61,
-    hidden_size=24,
+MODERNBERT = SMALL | dict(
     intermediate_size=20,
     num_hidden_layers=4,
-    num_attention_heads=3,
-    max_position_embeddings=32,
     local_attention=6,
     global_rope_theta=500.0,
     local_rope_theta=50.0,
@@ -88,19 +77,7 @@ SCALED = {  # rope_scaling of the older form of a config.json
 }
 
 
-# --- a random model
-
-
-def draw(name, shape, config, rng):
-    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
-    if "norm" in name or re.search(r"ln_f", name):
-        return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
-    if len(shape) == 1:
-        return rng.normal(0.0, 0.3, shape)
-    if "embed" in name:
-        return rng.normal(0.0, 0.8, shape)
-    gain = 3 if re.match("score|classifier", name) else 1.4
-    return rng.normal(0.0, gain / shape[1] ** 0.5, shape)
+draw = partial(single.drawn, norm="norm|ln_f", words="embed", head="score|classifier")
 
 
 # --- its files
@@ -170,29 +147,22 @@ DISK = {
 }
 
 
-# --- the reference in float64
-
-
 @contextlib.contextmanager
 def in_float64(model):
     """Inside, what the library would do in float32 is done in float64, from the frequencies on."""
-    kept = torch.float32, torch.float, torch.Tensor.float
-    gelu = modeling_bloom.bloom_gelu_forward
-    torch.float32 = torch.float = torch.float64
-    torch.Tensor.float = torch.Tensor.double
-    modeling_bloom.bloom_gelu_forward = partial(torch.nn.functional.gelu, approximate="tanh")
-    of_length = ROPE_INIT_FUNCTIONS["dynamic"]
-    ROPE_INIT_FUNCTIONS["dynamic"] = partial(of_whole_length, of_length)
-    try:
+    gelu = partial(torch.nn.functional.gelu, approximate="tanh")
+    of_length = partial(of_whole_length, ROPE_INIT_FUNCTIONS["dynamic"])
+    with (
+        patch.multiple(torch, float32=torch.float64, float=torch.float64),
+        patch.object(torch.Tensor, "float", torch.Tensor.double),
+        patch.object(modeling_bloom, "bloom_gelu_forward", gelu),
+        patch.dict(ROPE_INIT_FUNCTIONS, dynamic=of_length),
+    ):
         for module in model.modules():
             if type(module).__name__.endswith("RotaryEmbedding"):
                 module.__init__(model.config)
                 module.double()
         yield
-    finally:
-        torch.float32, torch.float, torch.Tensor.float = kept
-        modeling_bloom.bloom_gelu_forward = gelu
-        ROPE_INIT_FUNCTIONS["dynamic"] = of_length
 
 
 def of_whole_length(compute, config, device=None, seq_len=None, layer_type=None):
@@ -224,27 +194,20 @@ HOOKS = [
 
 
 def watch(model, every, seen):
-    """Hooks that file what passes through the modules in `seen` under names of points."""
     d = head_width(model.config)
-    normed = "qwen3" in model.config.model_type
-    for name, module in model.named_modules():
-        for end, file in queries_keys(normed).items():
-            if match := re.search(rf"{end}$", name):
-                file(module, match[1], d, seen)
-        for end, *points in HOOKS * every:
-            if match := re.search(rf"(?:^|\.){end}$", name):
-                layer = f".{match[1]}" if match.groups() else ""
-                if getattr(model.config, "use_parallel_residual", False):
-                    ends = [None if point == "resid_mid" else point for point in points]
-                    file_points(module, ends, layer, d, seen)
-                else:
-                    file_points(module, points, layer, d, seen)
-        if every and type(module).__name__.endswith("RotaryEmbedding"):
-            file_angles(module, model.config, seen)
+    norms = [(LAYER + rf"self_attn\.{x}_norm", x) for x in "qk"]
+    single.hooked(model, norms, partial(file_norm, seen))
+    fused = [(LAYER + r"self_attention\.query_key_value",)]
+    single.hooked(model, fused, partial(file_fused, d, seen))
+    rows = HOOKS * every
+    if getattr(model.config, "use_parallel_residual", False):
+        rows = [(end, None if x == "resid_mid" else x, y) for end, x, y in rows]
+    single.hooked(model, rows, partial(file_points, d, seen))
+    if every:
+        watch_angles(model, seen)
 
 
 def head_width(config):
-    """Of one head."""
     return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
 
@@ -253,117 +216,62 @@ def by_heads(x, d):
     return x.reshape(*x.shape[:2], -1, d)[0].transpose(0, 1)
 
 
-def queries_keys(normed):
-    """{end of a module's name: what files queries and keys, not yet turned, as they leave it}."""
-
-    def of_one(point):
-        return lambda module, layer, d, seen: file_heads(module, f"{point}.{layer}", d, seen)
-
-    def fused(split):
-        return lambda module, layer, d, seen: file_fused(module, layer, partial(split, d=d), seen)
-
-    last = "norm" if normed else "proj"
-    files = {rf"{LAYER}self_attn\.{x}_{last}": of_one(f"{x}_in") for x in "qk"}
-    if normed:
-        files = {rf"{LAYER}self_attn\.{x}_norm": file_norm(x) for x in "qk"}
-    files[LAYER + r"attention\.query_key_value"] = fused(of_each_head)
-    files[LAYER + r"self_attention\.query_key_value"] = fused(of_each_head)
-    files[LAYER + r"attn\.Wqkv"] = fused(one_after_another)
-    return files
+def file_fused(d, seen, name, points, ending, module, args, out):
+    """BLOOM's queries, keys and values, [1 T H*3*d] -> [H T d] each: nothing turns them."""
+    parts = out[0].unflatten(-1, (-1, 3, d)).permute(2, 1, 0, 3)
+    seen.update({point + ending: x for point, x in zip("qkv", parts)})
 
 
-def of_each_head(x, d):
-    """[1 T H*3*d] -> queries, keys, values [H T d]."""
-    return x[0].unflatten(-1, (-1, 3, d)).permute(2, 1, 0, 3)
+def file_norm(seen, name, points, ending, module, args, out):
+    """The norm of queries or keys: its number, and what it gives."""
+    scale = single.statistics(module, args[0])["scale"][0].transpose(0, 1)  # [H T]
+    seen[f"ln_{points[0]}_scale{ending}"] = scale
+    seen[f"ln_{points[0]}{ending}"] = out[0].transpose(0, 1)
 
 
-def one_after_another(x, d):
-    """[1 T 3*H*d] -> queries, keys, values [H T d]."""
-    return x[0].unflatten(-1, (3, -1, d)).permute(1, 2, 0, 3)
-
-
-def file_fused(module, layer, split, seen):
-    """Queries and keys as they leave a fused module; values too, which nothing turns."""
-
-    def hook(module, args, out):
-        q, k, v = split(out)
-        seen.update({f"q_in.{layer}": q, f"k_in.{layer}": k, f"v.{layer}": v})
-
-    module.register_forward_hook(hook)
-
-
-def file_norm(x):
-    """Files the norm of queries (x: q) or keys: its number, and what it gives, not yet turned."""
-
-    def file(module, layer, d, seen):
-        def hook(module, args, out):
-            scale = statistics(module, args[0])["scale"][0].transpose(0, 1)  # [H T]
-            normed = out[0].transpose(0, 1)
-            seen[f"ln_{x}_scale.{layer}"] = scale
-            seen.update({f"ln_{x}.{layer}": normed, f"{x}_in.{layer}": normed})
-
-        module.register_forward_hook(hook)
-
-    return file
-
-
-def file_heads(module, name, d, seen):
-    """Queries or keys as they leave a module."""
-
-    def hook(module, args, out):
-        seen[name] = by_heads(out, d)
-
-    module.register_forward_hook(hook)
-
-
-def file_points(module, points, layer, d, seen):
+def file_points(d, seen, name, points, ending, module, args, out):
     """What enters and leaves a module, and the numbers of a norm."""
-
-    def hook(module, args, out):
-        for point, x in zip(points, (args[0], out)):
-            if point == "z":
-                seen[point + layer] = by_heads(x, d)
-            elif point == "pre and pre_linear":
-                seen[f"pre{layer}"], seen[f"pre_linear{layer}"] = x[0].chunk(2, -1)
-            elif point:
-                seen[point + layer] = x[0]
-        if "norm" in type(module).__name__.lower():
-            for what, x in statistics(module, args[0]).items():
-                seen[f"{points[1]}_{what}{layer}"] = x[0]
-
-    module.register_forward_hook(hook)
+    for point, x in zip(points, (args[0], out)):
+        if point == "z":
+            seen[point + ending] = by_heads(x, d)
+        elif point == "pre and pre_linear":
+            seen[f"pre{ending}"], seen[f"pre_linear{ending}"] = x[0].chunk(2, -1)
+        elif point:
+            # OPT's MLP reads [T D]; Falcon adds to what the MLP gives, in place
+            seen[point + ending] = (x[0] if x.ndim > 2 else x).clone()
+    x = args[0][0] if args[0].ndim > 2 else args[0]
+    single.file_statistics(module, x, points[1], ending, seen)
 
 
-def statistics(module, x):
-    """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
-    if isinstance(module, torch.nn.LayerNorm):
-        scale = (x.var(-1, unbiased=False) + module.eps).rsqrt()
-        return {"mean": x.mean(-1), "scale": scale}
-    return {"scale": (x.pow(2).mean(-1) + module.variance_epsilon).rsqrt()}
-
-
-def file_angles(module, config, seen):
+def watch_angles(model, seen):
     """The angles of every layer: positions times frequencies, in ModernBERT those of its kind."""
-    own = hasattr(module, "full_attention_inv_freq")
+    config = model.config
 
     def hook(module, args, kwargs, out):
         positions = kwargs["position_ids"] if "position_ids" in kwargs else args[1]
+        own = hasattr(module, "full_attention_inv_freq")
         for i in range(config.num_hidden_layers):
             name = f"{config.layer_types[i]}_inv_freq" if own else "inv_freq"
             seen[f"pos_angle.{i}"] = positions[0, :, None].double() * getattr(module, name)
 
-    module.register_forward_hook(hook, with_kwargs=True)
+    for module in model.modules():
+        if type(module).__name__.endswith("RotaryEmbedding"):
+            module.register_forward_hook(hook, with_kwargs=True)
 
 
 @contextlib.contextmanager
 def watched_attention(model, seen):
     """Inside, queries, keys and values are filed in `seen` as attention gets them."""
-    modeling = importlib.import_module(type(model).__module__)
-    if model.config.model_type == "bloom":  # its attention is a method: queries are not turned
+    with contextlib.ExitStack() as stack:
+        if model.config.model_type != "bloom":  # its attention is a method: `watch` files them
+            modeling = importlib.import_module(type(model).__module__)
+            stack.enter_context(eager(modeling, seen))
+            stack.enter_context(turned_by(modeling, seen))
         yield
-        for name in [name for name in seen if re.match(r"[qk]_in\.", name)]:
-            seen[name.replace("_in", "")] = seen.pop(name)
-        return
+
+
+def eager(modeling, seen):
+    """A context for families whose attention is a function."""
     plain = modeling.eager_attention_forward
 
     def watched(module, query, key, value, *args, **kwargs):
@@ -371,52 +279,46 @@ def watched_attention(model, seen):
             seen[f"{name}.{module.layer_idx}"] = x[0]
         return plain(module, query, key, value, *args, **kwargs)
 
-    modeling.eager_attention_forward = watched
-    try:
-        yield
-    finally:
-        modeling.eager_attention_forward = plain
+    return patch.object(modeling, "eager_attention_forward", watched)
+
+
+def turned_by(modeling, seen, names=("q_in", "k_in")):
+    """Queries and keys as the library turns them, layer after layer."""
+    plain, calls = modeling.apply_rotary_pos_emb, []
+
+    def watched(q, k, *args, **kwargs):
+        out = plain(q, k, *args, **kwargs)
+        for name, x in zip(names, (q, k, *out)):
+            seen[f"{name}.{len(calls)}"] = x[0]
+        calls.append(1)
+        return out
+
+    return patch.object(modeling, "apply_rotary_pos_emb", watched)
 
 
 def inputs(model, words, rng):
-    """Two texts, and what the variant gives besides tokens."""
     lengths = (max(T),) * len(T) if "long" in words else T
     texts = [dict(tokens=rng.integers(5, 60, n)) for n in lengths]
-    for text in texts:
-        n = len(text["tokens"])
-        if "positions" in words:
-            text["positions"] = rng.permutation(2 * n)[:n]
-        if "holes" in words:  # hidden tokens inside a text; the library lets them keep their places
-            text["valid"] = ~np.isin(np.arange(n), (2, 3))
-            if model.config.model_type != "bloom":  # which counts valid tokens
-                text["positions"] = np.arange(n)
-        if "mask" in words:  # which keys each query may see, itself always
-            text["mask"] = (rng.random((n, n)) < 0.6) | np.eye(n, dtype=bool)
-    return texts
+    return single.given(model.config, texts, words, rng, lambda n: 2 * n)
 
 
-def run(model, text, seen):
-    """{point: tensor without batch axis} of one text, alone and unpadded, by the library."""
+def run(model, text, seen, watched=None):
     given = {name: torch.tensor(value)[None] for name, value in text.items()}
-    extra = {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
+    extra = dict(single.OUTPUTS)
     if "positions" in given and model.config.model_type != "bloom":
         extra["position_ids"] = given["positions"]
     if "mask" in given:
         extra["attention_mask"] = single.visible(given, True, model.dtype)
     elif "valid" in given:
         extra["attention_mask"] = given["valid"].long()
-    with watched_attention(model, seen):
+    with (watched or watched_attention)(model, seen):
         out = model(given["tokens"], **extra)
     tensors = dict(seen)
     if model.config.model_type == "bloom" and "ln_final" in seen:
         tensors["pos_bias"] = alibi(torch.ones_like(given["tokens"]), model.config.n_head)
     if (getattr(model.config, "rope_parameters", None) or {}).get("partial_rotary_factor") == 0:
         tensors = {name: x for name, x in tensors.items() if "_in." not in name}
-    tensors |= {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
-    tensors |= {f"pattern.{n}": x[0] for n, x in enumerate(out.attentions)}
-    if "logits" in out:
-        tensors["logits"] = out.logits[0]
-    return tensors
+    return tensors | single.of_output(model, out)
 
 
 def alibi(valid, n_heads):

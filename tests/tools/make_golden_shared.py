@@ -15,17 +15,11 @@ ALBERT |= dict(num_hidden_layers=3, classifier_dropout_prob=0.3)
 ORDER = "AlbertForNextSentencePrediction"  # no class of the library: the second head alone
 
 
-# --- files
-
-
 def with_decoder(tensors, *_):
     """The tied output matrix and its bias written out a second time, as in published files."""
-    words = tensors["albert.embeddings.word_embeddings.weight"]
-    bias = tensors["predictions.bias"]
-    return tensors | {
-        "predictions.decoder.weight": words.clone(),
-        "predictions.decoder.bias": bias.clone(),
-    }
+    weight = tensors["albert.embeddings.word_embeddings.weight"].clone()
+    bias = tensors["predictions.bias"].clone()
+    return tensors | {"predictions.decoder.weight": weight, "predictions.decoder.bias": bias}
 
 
 def with_order(tensors, config, _):
@@ -41,13 +35,7 @@ DISK = single.DISK | {
 }
 
 
-# --- what the reference library computes
-
-HOOKS = {
-    "attention.query": "q",
-    "attention.key": "k",
-    "attention.value": "v",
-}
+HOOKS = {"attention.query": "q", "attention.key": "k", "attention.value": "v"}
 MORE_HOOKS = {
     "attention.dense": "attn_out",
     "attention.LayerNorm": "ln1",
@@ -62,18 +50,13 @@ MORE_HOOKS = {
 
 
 def watch(model, every, seen):
-    """Hooks that file what passes through the modules in `seen` under names of points."""
     n_heads = model.config.num_attention_heads
 
     def file(name, module, args, out):
         point = (HOOKS | MORE_HOOKS)[name]
         ending = "" if name.startswith("embeddings.") else f".{seen['layer']}"
         seen[point + ending] = single.heads(out, n_heads) if point in "qkv" else out[0]
-        if isinstance(module, torch.nn.LayerNorm):
-            x = args[0][0]
-            seen[f"{point}_mean{ending}"] = x.mean(-1)
-            scale = 1 / (x.var(-1, unbiased=False) + module.eps).sqrt()
-            seen[f"{point}_scale{ending}"] = scale
+        single.file_statistics(module, args[0][0], point, ending, seen, single.by_root)
         if point == "attn_out":
             seen[f"z{ending}"] = single.heads(args[0], n_heads)
         if point == "mlp_out":
@@ -93,20 +76,13 @@ def watch(model, every, seen):
 
 
 def load(folder, dtype):
-    """A folder as the reference library reads it."""
     [saved_from] = transformers.AutoConfig.from_pretrained(folder).architectures
     is_order = saved_from == ORDER
     cls = transformers.AlbertForPreTraining if is_order else single.class_of(saved_from)
-    model, report = cls.from_pretrained(
-        folder, dtype=dtype, attn_implementation="eager", output_loading_info=True
-    )
-    missing = [name for name in report["missing_keys"] if "pooler" not in name]
-    assert all(is_order and name.startswith("predictions") for name in missing), missing
-    return model
+    return single.loaded(cls, folder, "pooler" + "|^predictions" * is_order, dtype=dtype)
 
 
 def run(model, text, seen):
-    """{point: tensor without batch axis} of one text."""
     outputs = single.run(model, text, seen)
     if model.config.architectures == [ORDER]:
         given = torch.tensor(text["tokens"])[None], None, torch.tensor(text["types"])[None]

@@ -14,11 +14,11 @@ import functools
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import make_golden
 import make_golden_decoders
 import make_golden_pairs
-import make_golden_places
 import numpy as np
 import torch
 from safetensors.numpy import save_file
@@ -35,44 +35,17 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 OUT = GOLDEN / "gradients"
 NO_LOSS = "bare", "choice", "question", "order"
 LONGER = {"llama-dynamic": 11, "qwen2-longrope": 15}  # tokens: other angles than in training
-VARIANTS = [
-    "bert-masked",
-    "bert-sequence",
-    "roberta-masked",
-    "distilbert-token",
-    "electra-token",
-    "mpnet-masked",
-    "gpt2-causal",
-    "gpt2-inverse-layer",
-    "gpt2-sequence",
-    "bart-causal",
-    "bart-scaled",
-    "marian-shared",
-    "t5-relu",
-    "t5-gated",
-    "llama-grouped",
-    "llama-wide",
-    "llama-sequence",
-    "mistral-window",
-    "qwen2-biases",
-    "qwen3-norms",
-    "gpt_neox-parallel",
-    "gpt_neox-sequential",
-    "bloom-residual",
-    "bloom-three",
-    "modernbert-masked",
-    "modernbert-sequence",
-    *LONGER,
-    *(
-        row[0]
-        for kind in ("decoders", "distances", "shared")
-        for row in make_golden.variants(kind)
-        if not row[0].endswith(NO_LOSS)
-    ),
-]
-DECODERS = tuple(make_golden_decoders.HOOKS)
-PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside
-PLACES += ("deberta",)
+VARIANTS = """
+    bert-masked bert-sequence roberta-masked distilbert-token electra-token mpnet-masked
+    gpt2-causal gpt2-inverse-layer gpt2-sequence bart-causal bart-scaled marian-shared
+    t5-relu t5-gated llama-grouped llama-wide llama-sequence mistral-window qwen2-biases
+    qwen3-norms gpt_neox-parallel gpt_neox-sequential bloom-residual bloom-three
+    modernbert-masked modernbert-sequence
+""".split()
+VARIANTS += LONGER
+for kind in ("decoders", "distances", "shared"):
+    names = [row[0] for row in make_golden.variants(kind)]
+    VARIANTS += [name for name in names if not name.endswith(NO_LOSS)]
 LIMIT, BLOOM = 1e-12, 1e-9  # of the largest gradient; BLOOM is 1.5e-10 apart, not explained
 F = torch.nn.functional
 
@@ -151,10 +124,6 @@ def by_distance(products, row):
     return products.gather(-1, row[:, None].expand(*products.shape[:2], *row.shape[1:]))
 
 
-def heads_by_rows(x, rows):
-    return x @ rows.transpose(-1, -2)
-
-
 def place(cfg, layer, numbers, keys, by_distance, apart):
     window = cfg.windows[layer] if cfg.windows else None
     hidden = attention_bias(cfg, numbers, keys, None, cfg.causal, window=window)
@@ -175,10 +144,6 @@ def turned(x, angle, scale=1.0):
     return torch.cat(parts, -1)
 
 
-def capped(x, cap):
-    return cap * torch.tanh(x / cap)
-
-
 def leaf(array):
     return torch.from_numpy(np.ascontiguousarray(array)).double().requires_grad_()
 
@@ -186,10 +151,10 @@ def leaf(array):
 attention_bias = as_tensor(core.attention_bias)
 ACTIVATIONS = {
     "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "silu": F.silu,
-    "swish": F.silu,
+    **dict.fromkeys(
+        ("gelu_new", "gelu_pytorch_tanh"), functools.partial(F.gelu, approximate="tanh")
+    ),
+    **dict.fromkeys(("silu", "swish"), F.silu),
     "relu": F.relu,
     "tanh": torch.tanh,
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
@@ -201,7 +166,7 @@ KERNELS = {
     "normalise": normalise,
     "inverse_rms": inverse_rms,
     "scaled": scaled,
-    "capped_": capped,
+    "capped_": lambda x, cap: cap * torch.tanh(x / cap),
     "softmax_": lambda x: torch.softmax(x, -1),
     "classified_token": classified_token,
     "attention_bias": attention_bias,
@@ -212,7 +177,11 @@ KERNELS = {
     "checked_scale": lambda name, scale, w: scale,
     "ACTIVATIONS": ACTIVATIONS,
 }
-DISTANCES = {"linear": linear, "by_distance": by_distance, "heads_by_rows": heads_by_rows}
+DISTANCES = {
+    "linear": linear,
+    "by_distance": by_distance,
+    "heads_by_rows": lambda x, rows: x @ rows.transpose(-1, -2),
+}
 
 
 def inputs(model, rng, T=6):
@@ -245,15 +214,12 @@ def words(model, shape, rng):
 @contextlib.contextmanager
 def on_tensors():
     """Inside, minitx's pass computes with the kernels of torch."""
-    replaced = [(core, KERNELS), (core_distances, DISTANCES), (side_by_side, {"linear": linear})]
-    originals = [{name: getattr(module, name) for name in own} for module, own in replaced]
-    for module, own in replaced:
-        vars(module).update(own)
-    try:
+    with (
+        mock.patch.multiple(core, **KERNELS),
+        mock.patch.multiple(core_distances, **DISTANCES),
+        mock.patch.object(side_by_side, "linear", linear),
+    ):
         yield
-    finally:
-        for (module, _), own in zip(replaced, originals):
-            vars(module).update(own)
 
 
 def of_twin(model, given, targets):
@@ -300,24 +266,13 @@ def of_library(folder, given, targets):
     """The same of every array by the reference library, as the arrays of a model."""
     maker = make_golden_pairs if "source" in given else make_golden
     library = maker.library_model(folder, "float64")
-    if library.config.model_type == "t5":
-        make_golden_pairs.patched(library)
     names = {"tokens": "input_ids", "valid": "attention_mask", "types": "token_type_ids"}
     if "source" in given:
-        names = {
-            "tokens": "decoder_input_ids",
-            "valid": "decoder_attention_mask",
-            "source": "input_ids",
-            "source_valid": "attention_mask",
-        }
+        names = {"tokens": "decoder_input_ids", "valid": "decoder_attention_mask"}
+        names |= {"source": "input_ids", "source_valid": "attention_mask"}
     options = {names[key]: torch.from_numpy(x.astype(np.int64)) for key, x in given.items()}
     library.double()  # DeBERTa's biases of queries and values are of float32 in any model
-    inside = contextlib.nullcontext()
-    if folder.name.startswith(PLACES):
-        inside = make_golden_places.in_float64(library)
-    if library.config.model_type in DECODERS:
-        inside = make_golden_decoders.in_float64(library)
-    with inside:
+    with make_golden_decoders.in_float64(library):
         y = make_golden.logits_of(library, library(**options))
         loss = cross_entropy(y, targets)
         loss.backward()
@@ -326,12 +281,10 @@ def of_library(folder, given, targets):
     with tempfile.TemporaryDirectory() as gradients:
         library.save_pretrained(gradients)
         arrays = parameters(minitx.load(gradients, "float64"))
-    return {key: as_in_file(library.config, key, x) for key, x in arrays.items()}, float(loss)
-
-
-def as_in_file(config, key, x):
-    """A gradient without what loading, which takes it for an array, made of it."""
-    return (x - added(config, key)) / times(config, key)
+    # a gradient without what loading, which takes it for an array, made of it
+    cfg = library.config
+    own = {key: (x - added(cfg, key)) / times(cfg, key) for key, x in arrays.items()}
+    return own, float(loss)
 
 
 def times(config, key):
@@ -374,8 +327,7 @@ def make(variant):
             x = gradients.get(as_text(key), np.zeros(1))
             differences[key] = abs(x - library[key]).max() / largest
     worst = max(differences, key=differences.get)
-    text = f"farthest apart {worst}, {differences[worst]:.1e}"
-    print(f"{variant}: {len(gradients)} gradients, loss {loss:.4f}, {text}")
+    print(f"{variant}: farthest apart {worst}, {differences[worst]:.1e}")
     assert differences[worst] < (BLOOM if "bloom" in variant else LIMIT)
     arrays = {f"input.{key}": x for key, x in given.items()}
     arrays |= {"input.targets": targets, "loss": np.array(loss), **gradients}

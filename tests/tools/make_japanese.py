@@ -1,7 +1,6 @@
 """Makes tests/golden/japanese: 1,000 Japanese sentences, a vocabulary, the reference library's ids.
 
-Needs fugashi and ipadic (the extra `test` has them) and the reference library. Read downward: the
-sentences, the vocabularies, the ids, `main`.
+Needs fugashi and ipadic (the extra `test` has them) and the reference library.
 
 sentences.txt: one a line; 400 are a template with words drawn for its slots, 300 are two of these
 in one line, 300 have something in them that is awkward to split. vocab.txt: word pieces of their
@@ -14,6 +13,7 @@ import json
 import random
 import shutil
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +55,6 @@ AWKWARD += ["\u3000", "  ", "\u00a0", "\u200b", "\ufeff", "\t", "ー" * 120, "a"
 
 
 def sentences():
-    """The sentences, the same each time."""
     rng = random.Random(0)
 
     def simple():
@@ -101,7 +100,6 @@ def tokenizer_folder(folder, kind, **more):
 
 
 def reference_ids(texts, kind, **more):
-    """The library's ids of each text."""
     from transformers import BertJapaneseTokenizer
 
     tokenizer = BertJapaneseTokenizer(
@@ -122,23 +120,24 @@ VARIANTS = {
 
 
 def main():
-    """Write the four files and the versions."""
-    from importlib.metadata import version
-
     HERE.mkdir(exist_ok=True)
     texts = sentences()
     assert len(texts) == 1000 and not any("\n" in text for text in texts)
     (HERE / "sentences.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     (HERE / "vocab.txt").write_text("\n".join(vocabulary(texts)) + "\n", encoding="utf-8")
+    ids = {name: reference_ids(texts, kind, **more) for name, (kind, more) in VARIANTS.items()}
+    write_ids(HERE, ids, ("transformers", "tokenizers", "fugashi", "ipadic"))
+
+
+def write_ids(folder, named, packages):
+    """Write the ids of lists of texts, by name, how many each text has, and the versions."""
     arrays = {}
-    for name, (kind, more) in VARIANTS.items():
-        ids = reference_ids(texts, kind, **more)
+    for name, ids in named.items():
         arrays[name] = np.concatenate(ids).astype(np.uint16)
         arrays[f"{name}_lengths"] = np.array([*map(len, ids)], np.uint16)
-    np.savez_compressed(HERE / "ids.npz", **arrays)
-    packages = ("transformers", "tokenizers", "fugashi", "ipadic")
+    np.savez_compressed(folder / "ids.npz", **arrays)
     versions = {package: version(package) for package in packages}
-    (HERE / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+    (folder / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Makes tests/golden/pieces: small SentencePiece models, sentences, the reference library's ids.
 
-Needs the reference library, sentencepiece (the extra `test` has it) and protobuf. Read downward:
-the sentences, the models, the folders of the tokenizers, the ids, `main`.
+Needs the reference library, sentencepiece (the extra `test` has it) and protobuf.
 
 sources.txt: 320 sentences, one a line, from the bundled novel; targets.txt: as many in German, a
 template with words drawn for its slots. Half of both have something in them that is awkward to cut.
@@ -23,7 +22,7 @@ import tempfile
 import unicodedata
 from pathlib import Path
 
-import numpy as np
+import make_japanese
 
 TESTS = Path(__file__).parents[1]
 HERE = TESTS / "golden" / "pieces"
@@ -65,7 +64,6 @@ def sources():
 
 
 def targets():
-    """Sentences from the templates."""
     rng = random.Random(1)
 
     def sentence():
@@ -171,7 +169,6 @@ def bart(folder):
 
 
 def reference(kind):
-    """The library's tokenizer of a folder."""
     import transformers
 
     names = {"t5": "T5Tokenizer", "t5-json": "T5Tokenizer", "bart": "BartTokenizer"}
@@ -191,9 +188,6 @@ VARIANTS = {
 
 
 def main():
-    """Write the sentences, the folders, the ids, the texts and the versions."""
-    from importlib.metadata import version
-
     shutil.rmtree(HERE, ignore_errors=True)
     texts = {"sources": sources(), "targets": targets()}
     marian(HERE / "marian", "unigram", separate=False)
@@ -205,24 +199,19 @@ def main():
     for name, lines in texts.items():
         assert len(lines) == N and not any("\n" in line for line in lines)
         (HERE / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arrays, decoded = {}, {}
+    named, decoded = {}, {}
     for name, (folder, is_target) in VARIANTS.items():
         tokenizer = reference(folder)
         name_of_texts, keyword = ("targets", "text_target") if is_target else ("sources", "text")
         lines = texts[name_of_texts]
-        ids = [tokenizer(**{keyword: line})["input_ids"] for line in lines]
-        arrays[name] = np.concatenate(ids).astype(np.uint16)
-        arrays[f"{name}_lengths"] = np.array([*map(len, ids)], np.uint16)
+        named[name] = ids = [tokenizer(**{keyword: line})["input_ids"] for line in lines]
         # the library takes all ids for the target's
         if name != "separate":
             decode = tokenizer.decode
             decoded[name] = [decode(row, skip_special_tokens=True) for row in ids[::3]]
-    np.savez_compressed(HERE / "ids.npz", **arrays)
     text = json.dumps(decoded, ensure_ascii=False, indent=0)
     (HERE / "decoded.json").write_text(text + "\n", encoding="utf-8")
-    packages = ("transformers", "tokenizers", "sentencepiece")
-    versions = {package: version(package) for package in packages}
-    (HERE / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+    make_japanese.write_ids(HERE, named, ("transformers", "tokenizers", "sentencepiece"))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,6 @@ def forward(mechanism, w, source, target):
 
 
 def main():
-    """Write the reference of all models on the same sequences."""
     torch.manual_seed(0)
     arrays = {"source": torch.randint(SYMBOLS, (3, 9))}
     weights = load_file(ROOT / "weights/recurrent-toy/model.safetensors")

@@ -14,26 +14,14 @@ from minitx.analysis.parity import record
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PAGE = GOLDEN.parents[1] / "docs/pages/howto/ci.md"
-VARIANTS = (
-    "bert-masked",
-    "roberta-masked",
-    "distilbert-masked",
-    "gpt2-causal",
-    "bart-causal",
-    "marian-shared",
-    "t5-gated",
-    "bert-sequence",
-    "bert-question",
-    "bert-choice",
-    "electra-replaced",
-    "mpnet-masked",
-    "t5-sequence",
-)
+VARIANTS = """
+    bert-masked roberta-masked distilbert-masked gpt2-causal bart-causal marian-shared t5-gated
+    bert-sequence bert-question bert-choice electra-replaced mpnet-masked t5-sequence
+""".split()
 HOW = record.How(texts=3, tokens=12, sample=24)
 
 
 def main():
-    """Write every file anew."""
     folders = {name: GOLDEN / name for name in VARIANTS}
     folders["tiny-roberta"] = weights.find("tiny-roberta")  # with texts
     program = re.search(r"%%writefile make_model.py\n(.*?)```", PAGE.read_text("utf-8"), re.S)[1]

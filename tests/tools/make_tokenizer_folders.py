@@ -14,7 +14,6 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
 
 
 def main():
-    """Ask the library, write the file."""
     transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as place:
         answers = {
@@ -25,7 +24,6 @@ def main():
 
 
 def of_library(folder):
-    """The library's ids."""
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     except Exception as error:

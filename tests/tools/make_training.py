@@ -81,7 +81,6 @@ def loads(variant):
 
 
 def main():
-    """The golden file, and what is printed."""
     stored = {}
     for name in trained.SETTINGS:
         arrays = steps(name)

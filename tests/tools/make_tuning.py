@@ -94,7 +94,6 @@ def loads(variant, classes):
 
 
 def main():
-    """The golden file, and what is printed."""
     stored = steps()
     for variant in tuning.CURVES:
         stored[f"curve.{variant}"] = curve(variant)

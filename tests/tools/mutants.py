@@ -8,13 +8,12 @@ that differ. Without REV, what differs is the branch, or on main the last commit
 the commit before tries a fixed sample. --part 2/5: every fifth, from the second on, without the one
 that changes nothing, which takes as long as all tests. --seconds: what is not decided then is said.
 
-Order: the command line, how breaks are selected (breaks.py reads and makes them), how a break is
-made in the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, by
-words and then by files, up to the first failure. Among the breaks is one that changes nothing, and
-must pass: the copy's file has lost its layout and its comments, which no test may notice. Exit code
-1 if a listed break was not noticed. Of generated ones some change nothing that counts: those that
-the likeliest tests pass are named for a reader to judge. A listed break whose old code does not
-occur exactly once is an error, so the list cannot rot.
+A break is tried on a copy of the project, the likeliest tests first, by words and then by files, up
+to the first failure. Among the breaks (breaks.py) is one that changes nothing, and must pass: the
+copy's file has lost its layout and its comments, which no test may notice. Exit code 1 if a listed
+break was not noticed. Of generated ones some change nothing that counts: those that the likeliest
+tests pass are named for a reader to judge. A listed break whose old code does not occur exactly
+once is an error, so the list cannot rot.
 """
 
 import argparse
@@ -54,8 +53,12 @@ SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def main(argv=None):
-    """Try the selected breaks, two at a time; exit code 1 if a listed one was not noticed."""
-    options = parser().parse_args(argv)
+    line = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    line.add_argument("words", nargs="*", metavar="WORD")
+    line.add_argument("--changed", metavar="REV", nargs="?", const="")
+    line.add_argument("--part", type=part, default=(1, 1), metavar="I/N")
+    line.add_argument("--seconds", type=float, default=inf)
+    options = line.parse_args(argv)
     end = time.monotonic() + options.seconds
     if errors := misplaced():
         sys.exit("\n".join(errors))
@@ -73,16 +76,6 @@ def main(argv=None):
     sys.exit("BAD" in verdicts)
 
 
-def parser():
-    """The command line."""
-    line = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    line.add_argument("words", nargs="*", metavar="WORD")
-    line.add_argument("--changed", metavar="REV", nargs="?", const="")
-    line.add_argument("--part", type=part, default=(1, 1), metavar="I/N")
-    line.add_argument("--seconds", type=float, default=inf)
-    return line
-
-
 def part(text):
     """'2/5' -> (2, 5)."""
     i, n = (int(number) for number in text.split("/"))
@@ -92,7 +85,6 @@ def part(text):
 
 
 def select(words=(), revision=None, part=(1, 1)):
-    """The breaks that the command line asks for."""
     entries = [entry for entry in BREAKS if not words or any(word in entry.what for word in words)]
     i, n = part
     if n > 1 or revision is not None:
@@ -124,14 +116,14 @@ def concerns(changed, file):
     return file in changed or any(mirrors(test, file) for test in tests)
 
 
-def misplaced(root=ROOT):
-    """Lines of an error: the breaks that cannot be made in the files under `root`."""
+def misplaced():
+    """Lines of an error: the breaks that cannot be made."""
     errors = []
     trees = {}
     for entry in BREAKS:
         try:
             if entry.file not in trees:
-                trees[entry.file] = ast.parse((root / entry.file).read_text(encoding="utf-8"))
+                trees[entry.file] = ast.parse((ROOT / entry.file).read_text(encoding="utf-8"))
             change(trees[entry.file], entry)
         except (ValueError, OSError) as error:
             errors.append(f"{entry.file}: {error}")
@@ -158,7 +150,6 @@ def change(tree, entry):
 
 
 def scopes(tree, name):
-    """The parts of a file in which a break is looked for."""
     if not name:
         return [tree]
     return [node for node in ast.walk(tree) if isinstance(node, DEFINITIONS) and node.name == name]
@@ -188,7 +179,6 @@ PARSERS = (  # of code as a list of nodes; none is no statement, since a block n
 
 
 def items(node):
-    """Keys and values of a dictionary, in pairs."""
     if not isinstance(node, ast.Dict):
         raise SyntaxError("no items of a dictionary")
     return [*zip(node.keys, node.values)]
@@ -213,12 +203,10 @@ def lists(node):
 
 
 def put_in(node, field, is_list, nodes):
-    """Change a field of a node, which holds a list or one value."""
     setattr(node, field, nodes if is_list else nodes[0])
 
 
 def put_items(node, pairs):
-    """Change the items of a dictionary."""
     node.keys, node.values = [key for key, _ in pairs], [value for _, value in pairs]
 
 
@@ -362,7 +350,6 @@ def module_names(file):
 
 @cache
 def words_of(text):
-    """All words of a file."""
     return {*re.findall(r"\w+", text)}
 
 

@@ -44,12 +44,10 @@ def random_start(name, x, rng):
 
 
 def shuffled_matrices(name, x, rng):
-    """A tensor whose entries are in random order, if it is a matrix."""
     return rng.permutation(x.ravel()).reshape(x.shape) if x.ndim == 2 else x
 
 
 def shuffled_places(name, x, rng):
-    """A tensor whose rows are in random order, if it is the position table."""
     return rng.permutation(x) if name.endswith(TABLES) else x
 
 

@@ -25,11 +25,8 @@ SPECIAL = "[UNK]", "[MASK]"
 def folders():
     """{name: folder} of every golden model."""
     paths = [*tiny.GOLDEN.glob("*/config.json"), *tiny.GOLDEN.glob("images/*/config.json")]
-    return {path.parent.name: path.parent for path in sorted(paths) if _is_whole(path.parent)}
-
-
-def _is_whole(folder):
-    return (folder / "model.safetensors").is_file()
+    whole = [x.parent for x in sorted(paths) if x.with_name("model.safetensors").is_file()]
+    return {folder.name: folder for folder in whole}
 
 
 @cache
@@ -45,7 +42,6 @@ def families():
 
 
 def golden(name):
-    """A golden model."""
     return with_words(minitx.load(folders()[name]))
 
 
@@ -127,7 +123,6 @@ def pruned(model):
 
 
 def one_head(model):
-    """One head of the same width."""
     cfg = model.config
     d = cfg.d_head
 
@@ -139,12 +134,10 @@ def one_head(model):
 
 
 def one_layer(model):
-    """The first layer alone."""
     return replace(model, layers=model.layers[:1], config=replace(model.config, n_layers=1))
 
 
 def few_words(model, n=12):
-    """A vocabulary of n ids."""
     w = model.weights
     b_U = None if w.b_U is None else w.b_U[:n]
     model = tiny.with_weights(model, W_E=w.W_E[:n], W_U=w.W_U[:, :n], b_U=b_U)
@@ -187,7 +180,6 @@ NARROW = "albert-masked"  # embeddings
 
 
 def shapes():
-    """Names of the odd shapes."""
     named = [f"{base}: {cut}" for base in BASES for cut in CUT]
     return [
         *named,
@@ -199,7 +191,6 @@ def shapes():
 
 
 def model(name):
-    """The Model of a name."""
     if name in folders():
         return golden(name)
     base, _, cut = name.partition(": ")

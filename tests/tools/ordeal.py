@@ -4,9 +4,7 @@ The process may use twice the bytes of the folder, or SPARE if that is more, and
 (Limits). What may come of it: a model that runs ("sound"), or one line of a ValueError or
 FileNotFoundError that names a file, a key, a tensor, or the norm before which numbers overflow
 ("clear"); everything else is a defect. Where weights are NaN or infinite, `minitx.check` names them
-and the outputs may be so too.
-
-Order: a case's process and what ends it, what is tried inside, the judgement. Linux only.
+and the outputs may be so too. Linux only.
 """
 
 import contextlib
@@ -15,7 +13,6 @@ import os
 import re
 import resource
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -56,8 +53,6 @@ class Limits(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a case."""
-
     outcome: str  # "sound", "clear", or the kind of defect
     message: str = ""
     stage: str = ""  # what was tried last
@@ -311,7 +306,6 @@ def decided(judgements, path):
 
 
 def _of_error(error):
-    """The outcome and message of an exception."""
     message = str(error)
     if type(error) in (ValueError, FileNotFoundError):
         return "said", message
@@ -352,10 +346,5 @@ def known(path):
 
 
 def beginning(path):
-    """The first million bytes of a file."""
     with path.open("rb") as file:
         return file.read(1 << 20)
-
-
-if __name__ == "__main__":
-    print(*judged(Path(sys.argv[1])), sep="\n")

@@ -67,10 +67,8 @@ def run(name, model, **options):
 
 
 def says(name, r):
-    """What an experiment says of a result."""
     return registry.get(name).says(r)
 
 
 def verdict(name, r):
-    """How a result answers the experiment's question."""
     return registry.get(name).answer(r).verdict

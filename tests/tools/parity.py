@@ -3,8 +3,7 @@
     python tests/tools/parity.py FOLDER [--text TEXT]    both on one text, by layer (needs torch)
     python tests/tools/parity.py --golden                the golden variants as a Markdown table
 
-Read downward: the golden files, one comparison, the table over all variants, the comparison with
-the library itself. Distances are max |difference|; `test_parity.py` sets the bounds.
+Distances are max |difference|; `test_parity.py` sets the bounds.
 """
 
 import argparse
@@ -12,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+import documents
 import numpy as np
 from safetensors.numpy import load_file
 
@@ -162,15 +162,8 @@ def table():
 
 
 def markdown():
-    """The parity table for the README."""
-    lines = [
-        "| variant | float64: max abs. difference | float32: of the largest output |",
-        "|---|---|---|",
-    ]
-    return "\n".join(lines + [f"| {name} | {f64:.1e} | {f32:.1e} |" for name, f64, f32 in table()])
-
-
-# --- against the library itself
+    heads = "variant", "float64: max abs. difference", "float32: of the largest output"
+    return documents.table(heads, [[x, f"{f64:.1e}", f"{f32:.1e}"] for x, f64, f32 in table()])
 
 
 def library(folder, row, dtype):
@@ -244,7 +237,6 @@ def print_layers(far, config):
 
 
 def main():
-    """See the module's text."""
     parser = argparse.ArgumentParser(description="Distance of minitx from the reference library.")
     parser.add_argument(
         "folder", nargs="?", help="a checkpoint folder, a bundled name, or a fetched hub id"

@@ -50,6 +50,17 @@ def good(model, run, *, documents: int = 20, seed: int = 0):
     return {"line": np.arange(3), "value": 2.0, "value_null": 0.5, "documents": documents}
 
 
+def giving(name, **results):
+    """A good one of this name, which gives these results, too."""
+
+    def run(model, run):
+        """Gives more."""
+        return good(model, run) | results
+
+    run.__name__ = name
+    return run
+
+
 def bad(model, run):
     """A bad one."""
     raise RuntimeError("something <broke>")
@@ -61,8 +72,6 @@ def unfit(model, run):
 
 
 def answers(verdict, value="7 of 9"):
-    """A function that gives this answer."""
-
     def answer(result):
         return Answer(verdict, f"heads beyond their null {HOSTILE}", value, "1 of 9")
 

@@ -39,7 +39,6 @@ def waves(move):
 
 @cache
 def model():
-    """The model with planted answers."""
     empty = start(CONFIG, 0, "float64").model
     table = np.zeros((65, 24))
     table[1:, :12], table[1:, 12:] = waves((0, 0)), -waves((0, 0))

@@ -3,9 +3,8 @@
 Queries and keys of zoo models are made constant; where they look then follows from the mechanism.
 """
 
-from dataclasses import replace
-
 import numpy as np
+import tiny
 
 import minitx
 from minitx import distances
@@ -16,8 +15,7 @@ NEAR = -1, 1, 2, -2  # where each head of the model with buckets looks
 
 def with_layers(model, change):
     """A model whose layers have the arrays that change(layer) gives, by name."""
-    layers = tuple(type(w)(**vars(w) | change(w)) for w in model.layers)
-    return replace(model, layers=layers)
+    return tiny.with_weights(model, {w.index: change(w) for w in model.layers})
 
 
 def constant(w, b_Q=0.0, b_K=0.0):
@@ -41,12 +39,7 @@ def buckets():
     W_rel = np.zeros_like(model.weights.W_rel)
     for head, offset in enumerate(NEAR):
         W_rel[distances.bucket(cfg, np.array(offset)), head] = 12
-    return with_bias(model, W_rel)
-
-
-def with_bias(model, W_rel):
-    """A model whose bias by bucket is W_rel."""
-    return replace(model, weights=type(model.weights)(**vars(model.weights) | {"W_rel": W_rel}))
+    return tiny.with_weights(model, W_rel=W_rel)
 
 
 def rotary(back=BACK, pairs=slice(None)):

@@ -17,7 +17,6 @@ what none of these has (BUILT) three sizes of it are built in.
 """
 
 import itertools
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -26,6 +25,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import directed
+import documents
 import numpy as np
 import tiny
 from constructed import ALL, FAST
@@ -35,34 +35,16 @@ from minitx import analysis
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.measures import document_features
-from minitx.arrays import Layer
 from minitx.circuits import repeated
 from minitx.circuits.measure import token_id
 
 PAGE = Path(__file__).parents[2] / "docs/pages/numbers.md"
-TABLE = re.compile(r"(?<=<!-- power -->\n).*?(?=<!-- end -->)", re.DOTALL)
-ANSWERS = re.compile(r"(?<=<!-- power of patches -->\n).*?(?=<!-- end -->)", re.DOTALL)
-READABLE = re.compile(r"(?<=<!-- power of cca -->\n).*?(?=<!-- end -->)", re.DOTALL)
-WEAKENED = re.compile(r"(?<=<!-- power with noise -->\n).*?(?=<!-- end -->)", re.DOTALL)
-BUILT_IN = re.compile(r"(?<=<!-- power built in -->\n).*?(?=<!-- end -->)", re.DOTALL)
-VERDICTS = {  # experiment -> its options
-    "conditions": {},
-    "notch": {"losses": 0},
-    "dial": {"losses": 0},
-    "sources": {},
-    "kernel": {},
-    "profiles": {},
-    "lags": {},
-    "positions": {},
-    "queries-keys": {},
-    "singular-values": {},
-    "extraction": {},
-    "bases": {},
-    "rotation": {},
-    "components": {},
-    "residual": {},
-    "chain": {},
-}
+VERDICTS = (
+    *("conditions", "notch", "dial", "sources", "kernel", "profiles", "lags", "positions"),
+    *("queries-keys", "singular-values", "extraction", "bases", "rotation", "components"),
+    *("residual", "chain"),
+)
+OPTIONS = {"notch": {"losses": 0}, "dial": {"losses": 0}}
 N_HEADS = 1, 2, 4
 N_PAIRS = 24
 ENDS = 4  # of a pair's tokens: those that begin and end a text, the word that differs, the hidden
@@ -98,17 +80,15 @@ PAIRED = {7: SEEDS, 64: (0,)}  # tokens of their pairs -> seeds; one more patch 
 
 
 def answer(name, model, **options):
-    """The verdict of an experiment."""
     experiment = registry.get(name)
     return experiment.answer(experiment.run(model, **options)).verdict
 
 
 def on_documents(name, model, tokens):
-    """The verdict on documents of so many tokens."""
     own = registry.get(name).option_names
     asked = {"tokens": tokens, "documents": LENGTHS[tokens]}
-    options = {key: n for key, n in asked.items() if key in own} | VERDICTS[name]
-    return answer(name, model, **options)
+    options = {key: n for key, n in asked.items() if key in own}
+    return answer(name, model, **options, **OPTIONS.get(name, {}))
 
 
 def planted(name, tokens):
@@ -118,14 +98,14 @@ def planted(name, tokens):
         yield on_documents(name, directed.by_positions(lags, share, tokens, waves), tokens)
 
 
-def null(name, kind, tokens):
+def null(kind, name, tokens):
     """Verdicts on models whose heads read words."""
     for seed in SEEDS:
         model = directed.by_words(kind, seed=seed, places=max(tokens, directed.T))
         yield on_documents(name, model, tokens)
 
 
-def of_answers(name, n_heads, tokens):
+def of_answers(n_heads, name, tokens):
     """Verdicts on models in which so many heads carry the answer."""
     for share, seed in itertools.product(SHARES, PAIRED[tokens]):
         model = directed.by_positions((-1,) * n_heads, share, max(64, tokens), written=True)
@@ -161,7 +141,7 @@ def of_random_weights(name, tokens):
         yield answer(name, document_features.untrained(minitx.load(bundle), rng), seed=seed)
 
 
-def readable(name, stay, tokens):
+def readable(stay, name, tokens):
     """Verdicts on the models in which this share of the positions stays."""
     for size, seed in itertools.product(SHARES, SEEDS):
         model = directed.written_over(stay, size, seed, max(tokens, directed.T))
@@ -173,17 +153,12 @@ def drawn_anew(name, tokens):
     for bundle, seed in itertools.product(("deep-roberta", "tiny-roberta", "tiny-gpt2"), SEEDS):
         model = of_length(bundle, tokens)
         random = document_features.untrained(model, np.random.default_rng(seed))
-        layers = tuple(map(_with_queries_and_keys, model.layers, random.layers))
-        model = replace(model, layers=layers)
+        layers = {w.index: {"W_Q": w.W_Q, "W_K": w.W_K} for w in random.layers}
+        model = tiny.with_weights(model, layers)
         yield answer(name, model, tokens=tokens, documents=ROWS[tokens])
 
 
-def _with_queries_and_keys(own, other):
-    """A layer whose queries and keys have the weights of another."""
-    return Layer(**vars(own) | {"W_Q": other.W_Q, "W_K": other.W_K})
-
-
-def weakened(name, share, tokens):
+def weakened(share, name, tokens):
     """Verdicts on trained models of whose weights this share is noise of the same deviation."""
     seeds = SEEDS if share else SEEDS[:1]
     bundles = OWN_BUNDLES.get(name, BUNDLES)[tokens]
@@ -291,7 +266,6 @@ def with_written_answer(size, tokens, rng):
 
 
 def drawn_words(model, n, rng):  # -> [n]
-    """Ids of words that are one token."""
     return rng.choice(words_alone(model), n)
 
 
@@ -318,7 +292,7 @@ BUILT = {  # experiment -> its model, of a size, tokens and a generator; options
 }
 
 
-def built_in(name, size, tokens):
+def built_in(size, name, tokens):
     """Verdicts on models in which so much of what an experiment asks for is built in."""
     build, options = BUILT[name]
     reads = READS.get(name, documents_of)
@@ -350,42 +324,21 @@ def words_asked(model, tokens, seed, _):
 READS = {"inject-positions": runs_of, "attribute": words_asked}  # others: documents_of
 
 
-def row_of_built(name, tokens):
-    """A row of the fifth table."""
-    return [built_in(name, size, tokens) for size in SIZES]
-
-
-def row_of_weakened(name, tokens):
-    """A row of the fourth table."""
-    return [weakened(name, share, tokens) for share in NOISE]
-
-
-def row_of_readable(name, tokens):
-    """A row of the third table."""
-    return [readable(name, stay, tokens) for stay in STAY] + [drawn_anew(name, tokens)]
-
-
-def row_of_answers(name, tokens):
-    """A row of the second table."""
-    return [of_answers(name, n, tokens) for n in N_HEADS] + [of_random_weights(name, tokens)]
-
-
-def row(name, tokens):
-    """A row of the first table."""
-    return [planted(name, tokens)] + [null(name, kind, tokens) for kind in KINDS]
-
-
-def table(heads, row, names, lengths=LENGTHS):
+def table(heads, columns, lengths, names):
     """A table with a row for each of these experiments and lengths: kinds of verdicts, counted."""
-    lines = [f"| {' | '.join(['', 'tokens', *heads])} |", "|---" * (len(heads) + 2) + "|"]
+    rows = []
     for name, tokens in itertools.product(names, lengths):
-        counts = [Counter(column) for column in row(name, tokens)]
+        counts = [Counter(column(name, tokens)) for column in columns]
         if not any(counts):
             continue
         cells = [", ".join(f"{n} {kind}" for kind, n in each.most_common()) for each in counts]
-        lines.append(f"| `{name}` | {tokens} | {' | '.join(cells)} |")
-        print(lines[-1], file=sys.stderr)
-    return "\n".join(lines) + "\n"
+        rows.append([f"`{name}`", str(tokens), *cells])
+        print(*rows[-1], sep=" | ", file=sys.stderr)
+    return documents.table(["", "tokens", *heads], rows) + "\n"
+
+
+def of_each(verdicts, values):
+    return [partial(verdicts, value) for value in values]
 
 
 COLUMNS = "positions", "words", "words, copied", "words near the token"
@@ -393,19 +346,44 @@ ANSWERED = "one head has all", "two have half each", "four a quarter each", "ran
 STAYED = "all waves stay", "three quarters", "a quarter", "none", "queries and keys drawn anew"
 NOISY = "as trained", *(f"{share} of it noise" for share in NOISE[1:])
 AMOUNTS = "a quarter built in", "half", "all", "none"
-TABLES = {  # the place on the page: experiments and their table
-    TABLE: (VERDICTS, partial(table, COLUMNS, row)),
-    ANSWERS: (PATCHES, partial(table, ANSWERED, row_of_answers, lengths=PAIRED)),
-    READABLE: (("cca",), partial(table, STAYED, row_of_readable)),
-    WEAKENED: (LEARNED, partial(table, NOISY, row_of_weakened)),
-    BUILT_IN: (BUILT, partial(table, AMOUNTS, row_of_built)),
+TABLES = {  # the place on the page: experiments; heads, columns, tokens
+    "power": (
+        VERDICTS,
+        COLUMNS,
+        [planted, *of_each(null, KINDS)],
+        LENGTHS,
+    ),
+    "power of patches": (
+        PATCHES,
+        ANSWERED,
+        [*of_each(of_answers, N_HEADS), of_random_weights],
+        PAIRED,
+    ),
+    "power of cca": (
+        ("cca",),
+        STAYED,
+        [*of_each(readable, STAY), drawn_anew],
+        LENGTHS,
+    ),
+    "power with noise": (
+        LEARNED,
+        NOISY,
+        of_each(weakened, NOISE),
+        LENGTHS,
+    ),
+    "power built in": (
+        BUILT,
+        AMOUNTS,
+        of_each(built_in, SIZES),
+        LENGTHS,
+    ),
 }
 
 if __name__ == "__main__":
-    for place, (names, written) in TABLES.items():
+    for place, (names, *columns) in TABLES.items():
         asked = [name for name in names if name in (sys.argv[1:] or names)]
         if asked and sys.argv[1:]:
-            print(written(asked))
+            print(table(*columns, asked))
         elif asked:
-            text = PAGE.read_text(encoding="utf-8")
-            PAGE.write_text(place.sub(written(asked), text), encoding="utf-8")
+            part, text = table(*columns, asked), PAGE.read_text(encoding="utf-8")
+            PAGE.write_text(documents.filled(text, place, part), encoding="utf-8")

@@ -153,7 +153,6 @@ def build(model_type, rng):
 
 
 def is_computed(name, config):
-    """Whether an array is no weight."""
     return pairs.computed(config, name) or re.search(r"inv_freq|masked_bias|embed_scale", name)
 
 
@@ -179,9 +178,6 @@ def save(model, folder, rng):
         if rng.random() < 0.05:
             raw[key] = pool[rng.integers(len(pool))]
     path.write_text(json.dumps(raw))
-
-
-# --- inputs
 
 
 def inputs(model, rng):
@@ -244,9 +240,6 @@ def masked(rows, config, rng):
     if kind != "holes" or config.model_type in single.PADS_TAKE_NO_ROW:
         rows[mask == 0] = pad
     return mask
-
-
-# --- both
 
 
 def expected(folder, class_name, given):
@@ -314,7 +307,6 @@ def keep_of(model):
 
 
 def options_of(model, x):
-    """Types and mask for `run`."""
     options = {"types": x["token_type_ids"]} if "token_type_ids" in x else {}
     if "attention_mask" in x:
         options["valid"] = x["attention_mask"].astype(bool)
@@ -393,7 +385,6 @@ def is_raw(text):
 
 
 def main():
-    """See the module's text."""
     parser = argparse.ArgumentParser(description="Random configurations beside the library.")
     parser.add_argument("--n", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=None, help="by default a fresh one")
@@ -421,7 +412,6 @@ def main():
 
 
 def report(start, counts, reasons):
-    """The table, then each reason."""
     kinds = sorted({kind for count in counts.values() for kind in count})
     print(f"seed {start}", *[f"{k:>10}" for k in kinds])
     for name, count in sorted(counts.items()):

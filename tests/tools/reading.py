@@ -22,15 +22,7 @@ RETURNED = 5  # values of a returned tuple; more want names
 VAGUE = set("found there one at read chosen alike shares told made dealt".split())
 # function -> its keyword that users write, as patch(..., at="z"), where it says enough
 PUBLIC = {"patch": "at", "fit_probe": "at", "top_examples": "at"}
-LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}
+LAYOUT = "COMMENT NL NEWLINE INDENT DEDENT ENCODING ENDMARKER".split()
 ASSIGNMENTS = ast.Assign, ast.AugAssign, ast.AnnAssign
 SIMPLE = *ASSIGNMENTS, ast.Return, ast.Expr, ast.Raise, ast.Assert
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
@@ -47,7 +39,6 @@ class Source(NamedTuple):
     tokens: dict
 
     def of(self, *types):
-        """All nodes of these types."""
         for kind in types:
             yield from self.nodes.get(kind, ())
 
@@ -57,7 +48,6 @@ class Source(NamedTuple):
 
     @property
     def density(self):
-        """Code tokens a code line."""
         return self.total / max(len(self.tokens), 1)
 
     def size(self, node):
@@ -72,7 +62,6 @@ class Source(NamedTuple):
 
 
 def parse(path):
-    """A file as a Source."""
     text = Path(path).read_text(encoding="utf-8")
     tree = ast.parse(text)
     nodes = {}
@@ -88,7 +77,7 @@ def tokens_by_line(text, skipped):
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         name = tokenize.tok_name[token.type]
         # an f-string is one token before Python 3.12, and counts as one after it
-        counts_here = token.type not in LAYOUT and token.start[0] not in skipped and not inside
+        counts_here = name not in LAYOUT and token.start[0] not in skipped and not inside
         inside += (name == "FSTRING_START") - (name == "FSTRING_END")
         if counts_here:
             counts[token.start[0]] = counts.get(token.start[0], 0) + 1
@@ -96,7 +85,6 @@ def tokens_by_line(text, skipped):
 
 
 def docstring_lines(source):
-    """Numbers of the lines that hold docstrings."""
     lines = set()
     for node in source.of(ast.Module, *DEFINITIONS):
         if ast.get_docstring(node, clean=False):
@@ -127,7 +115,6 @@ def undocumented(source):
 
 
 def long_statements(source):
-    """Statements of more than LONGEST tokens, outside tables at the top level."""
     tables = {id(node) for node in _top_level(source.tree) if _is_table(node)}
     for node in source.of(*SIMPLE):
         if id(node) not in tables and source.size(node) > LONGEST:
@@ -150,7 +137,6 @@ def _is_table(node):
 
 
 def conditional_expressions(source):
-    """Conditional expressions inside another one, a `for` header or a subscript."""
     parts = []
     for node in source.of(ast.IfExp):
         parts += ((x, "a conditional expression") for x in (node.test, node.body, node.orelse))
@@ -167,7 +153,6 @@ def _inside(node, kind):
 
 
 def walrus_in_calls(source):
-    """Assignment expressions inside a call's arguments."""
     if ast.NamedExpr not in source.nodes:
         return
     for node in source.of(ast.Call):
@@ -177,28 +162,24 @@ def walrus_in_calls(source):
 
 
 def one_line_definitions(source):
-    """Functions and classes on one line."""
     for node in source.of(*DEFINITIONS):
         if node.lineno == node.end_lineno:
             yield node, f"{node.name} is defined on one line"
 
 
 def long_functions(source):
-    """Functions with a body of more than LINES code lines."""
     for node in source.of(*FUNCTIONS):
         if source.length(node) > LINES:
             yield node, f"{node.name} has a body of {source.length(node)} code lines"
 
 
 def long_returns(source):
-    """Returned tuples of more than RETURNED values."""
     for node in source.of(ast.Return):
         if isinstance(node.value, ast.Tuple) and len(node.value.elts) > RETURNED:
             yield node, f"{len(node.value.elts)} values are returned by position"
 
 
 def vague_names(source):
-    """Names that say nothing, where they are given."""
     for node, name in _names(source):
         if name.strip("_") in VAGUE:
             yield node, f"{name!r} names nothing"

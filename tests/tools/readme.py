@@ -14,82 +14,72 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # so that it also runs without an installation
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/tools")]
+
+import documents  # noqa: E402
+
 FOLDERS = "minitx", "analysis", "weights", "tests", "benchmarks"
 DOCUMENTS = [ROOT / "README.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
-PAGES = [
-    ROOT / "PACKAGE.md",
-    *(ROOT / f"docs/pages/{x}.md" for x in ("index", "limits", "rejected")),
-]
+PAGES = [ROOT / f"docs/pages/{x}.md" for x in ("index", "limits", "rejected")]
+PAGES = [ROOT / "PACKAGE.md", *PAGES]
 
 
 def points():
-    """Every point of the trace."""
     from minitx import POINTS
 
     rows = []
     for name, point in POINTS.items():
         where = "every layer" if point.per_layer else "once"
-        rows.append(f"| `{name}` | {point.axes} | {where} | {point.meaning} |")
-    return "\n".join(["| point | axes | where | what |", "|---|---|---|---|", *rows])
+        rows.append([f"`{name}`", point.axes, where, point.meaning])
+    return documents.table(["point", "axes", "where", "what"], rows)
 
 
 def surface():
-    """Every public name and the first line of its docstring."""
     import minitx
 
-    first = {
-        "POINTS": "the table below as a dictionary: name -> Point(axes, meaning, per_layer, needs)"
-    }
-    for name in minitx.__all__:
-        if name not in first:
-            first[name] = (getattr(minitx, name).__doc__ or "").strip().splitlines()[0]
-    rows = [f"| `minitx.{name}` | {first[name]} |" for name in minitx.__all__]
-    return "\n".join(["| name | what |", "|---|---|", *rows])
+    points = "the table below as a dictionary: name -> Point(axes, meaning, per_layer, needs)"
+    return _names(minitx, "minitx", POINTS=points)
 
 
 def circuits():
-    """Every public name of minitx.circuits and the first line of its docstring."""
     from minitx import circuits
 
+    return _names(circuits, "circuits")
+
+
+def _names(module, prefix, **known):
+    """Every public name of a module; known: what is said of those without a docstring."""
     rows = []
-    for name in circuits.__all__:
-        about = getattr(circuits, name).__doc__.strip().splitlines()[0]
-        rows.append(f"| `circuits.{name}` | {about} |")
-    return "\n".join(["| name | what |", "|---|---|", *rows])
+    for name in module.__all__:
+        about = known.get(name) or getattr(module, name).__doc__
+        rows.append([f"`{prefix}.{name}`", about.strip().splitlines()[0]])
+    return documents.table(["name", "what"], rows)
 
 
 def heads():
     """Every task head with its axes, its meaning and how the classes that it is saved from end."""
     from minitx.heads import HEADS
 
-    rows = [
-        f"| `{name}` | {head.axes} | {head.meaning} | {_ends(head.saved_from)} |"
-        for name, head in HEADS.items()
-    ]
-    return "\n".join(["| head | logits | what | saved from |", "|---|---|---|---|", *rows])
-
-
-def _ends(saved_from):
-    return f"`…{saved_from}`" if saved_from else "by its tensors"
+    rows = []
+    for name, head in HEADS.items():
+        saved_from = f"`…{head.saved_from}`" if head.saved_from else "by its tensors"
+        rows.append([f"`{name}`", head.axes, head.meaning, saved_from])
+    return documents.table(["head", "logits", "what", "saved from"], rows)
 
 
 def loads():
-    """Every model type with its heads."""
     from minitx.families import FAMILIES
 
     rows = []
     for model_type, family in FAMILIES.items():
         names = ", ".join(f"`{name}`" for name in family.heads)
         if family.encoder is not None and family.encoder.heads:
-            names += "; for an encoder-only model " + ", ".join(
-                f"`{x}`" for x in family.encoder.heads
-            )
-        rows.append(f"| `{model_type}` | {names} |")
-    return "\n".join(["| model_type | task heads |", "|---|---|", *rows])
+            alone = ", ".join(f"`{name}`" for name in family.encoder.heads)
+            names += f"; for an encoder-only model {alone}"
+        rows.append([f"`{model_type}`", names])
+    return documents.table(["model_type", "task heads"], rows)
 
 
 def families():
-    """Every model type, in a sentence."""
     from minitx.families import FAMILIES
 
     types = ", ".join(f"`{model_type}`" for model_type in FAMILIES)
@@ -101,15 +91,15 @@ def refusals():
     from minitx.families import FAMILIES, ONLY
     from minitx.families.refused import PARTLY, REFUSED, WIDTHS
 
-    rows = [f"| `{name}` | {x.why} | `{x.nearest}` |" for name, x in REFUSED.items()]
+    rows = [[f"`{name}`", x.why, f"`{x.nearest}`"] for name, x in REFUSED.items()]
     for name, x in PARTLY.items():
         given = f"`{name}`, `{WIDTHS[name]}` not `hidden_size`"
-        rows.append(f"| {given} | {x.why} | `{x.nearest}` |")
+        rows.append([given, x.why, f"`{x.nearest}`"])
     of_families = [(name, pair) for name, x in FAMILIES.items() for pair in x.only.items()]
     for name, (key, only) in [*(("", pair) for pair in ONLY.items()), *of_families]:
         given = f"`{name}`, `{key}`" if name else f"`{key}`"
-        rows.append(f"| {given} not `{only}` | it would change the result | `{only}` |")
-    return "\n".join(["| given | reason | closest supported |", "|---|---|---|", *rows])
+        rows.append([f"{given} not `{only}`", "it would change the result", f"`{only}`"])
+    return documents.table(["given", "reason", "closest supported"], rows)
 
 
 def commands():
@@ -119,14 +109,13 @@ def commands():
     commands = _commands_below(parser())
     rows = []
     for name, about in zip(commands.choices, commands._choices_actions):
-        words = ["minitx", name, *_arguments(commands.choices[name])]
+        words = " ".join(["minitx", name, *_arguments(commands.choices[name])])
         if name not in component.NAMES:
-            rows.append(f"| `{' '.join(words)}` | {about.help.partition('; ')[0]} |")
+            rows.append([f"`{words}`", about.help.partition("; ")[0]])
         elif name == next(iter(component.NAMES)):
             short = ", ".join(f"`{other}`" for other in [*component.NAMES][1:])
-            which = "which component a prediction comes from"
-            rows.append(f"| `{' '.join(words)}`, {short} | {which} |")
-    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+            rows.append([f"`{words}`, {short}", "which component a prediction comes from"])
+    return documents.table(["command", "what it does"], rows)
 
 
 def _commands_below(parser):
@@ -135,19 +124,14 @@ def _commands_below(parser):
 
 
 def _arguments(parser):
-    """What a command must be given, as its usage writes it."""
     words = [a.metavar for a in parser._get_positional_actions()]
-    words += [f"{a.option_strings[0]} {a.metavar}" for a in parser._actions if _is_asked_for(a)]
+    asked = [a for a in parser._actions if a.required and a.option_strings]
+    words += [f"{a.option_strings[0]} {a.metavar}" for a in asked]
     below = _commands_below(parser)
     return words + _arguments(next(iter(below.choices.values()))) if below else words
 
 
-def _is_asked_for(action):
-    return bool(action.required and action.option_strings)
-
-
 def experiments():
-    """Every experiment of the registry."""
     from minitx.analysis import experiments as _  # noqa: F401  (fills the registry)
     from minitx.analysis.contract.registry import markdown
 
@@ -161,12 +145,10 @@ def checkpoints():
     names = [*weights.bundled(), *weights.of_pictures()]
     paths = {name: weights.find(name) / "README.md" for name in names}
     cards = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
-    rows = [f"| `{name}` | bundled | {_beginning(card)} |" for name, card in cards.items()]
-    rows += [
-        f"| `{name}` | `minitx fetch {name}` | {about} |"
-        for name, (_, about) in weights.KNOWN.items()
-    ]
-    return "\n".join(["| name | where from | what for |", "|---|---|---|", *rows])
+    rows = [[f"`{name}`", "bundled", _beginning(card)] for name, card in cards.items()]
+    known = [(name, about) for name, (_, about) in weights.KNOWN.items()]
+    rows += [[f"`{name}`", f"`minitx fetch {name}`", about] for name, about in known]
+    return documents.table(["name", "where from", "what for"], rows)
 
 
 RESULTS = ROOT / "benchmarks/results"
@@ -211,14 +193,12 @@ PARTS = {
 def filled(text):
     """A document with each of its `<!-- name -->` … `<!-- end -->` parts generated again."""
     for name, make in PARTS.items():
-        part = re.search(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", text, re.S)
-        if part:
-            text = f"{text[: part.start()]}{make()}\n{text[part.end() :]}"
+        if f"<!-- {name} -->\n" in text:
+            text = documents.filled(text, name, f"{make()}\n")
     return text
 
 
 def write(path):
-    """Generate the parts of one document again."""
     new = path.with_suffix(".tmp")
     new.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     os.replace(new, path)

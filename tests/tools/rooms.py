@@ -1,7 +1,6 @@
 """The rooms of the house and which imports from which: `python tests/tools/rooms.py` prints them.
 
-A room is a folder of modules (minitx/ with its families/), or the command line. Read downward:
-rooms and floors, a module's name, its imports, the arrows between rooms.
+A room is a folder of modules (minitx/ with its families/), or the command line.
 """
 
 import ast
@@ -54,75 +53,25 @@ ON_CALL = {
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }
-# module of minitx -> floor: the same floor is allowed here, as long as there is no circle
-INSIDE = {
-    "minitx.interrupt": 0,
-    "minitx.progress": 0,
-    "minitx.deprecation": 0,
-    "minitx.threads": 0,
-    "minitx.show": 0,
-    "minitx.mapped": 0,
-    "minitx.memory": 0,
-    "minitx.activations": 0,
-    "minitx.kernels": 0,
-    "minitx.side_by_side": 0,
-    "minitx.head_weights": 1,
-    "minitx.config": 0,
-    "minitx.heads": 0,
-    "minitx.japanese": 0,
-    "minitx.masks": 0,
-    "minitx.distances": 1,
-    "minitx.positions": 1,
-    "minitx.rotary": 1,
-    "minitx.arrays": 1,
-    "minitx.model": 1,
-    "minitx.cache": 0,
-    "minitx.hooks": 0,
-    "minitx.longer": 0,
-    "minitx.config_parts": 0,
-    "minitx.inputs": 1,
-    "minitx.images": 1,
-    "minitx.joined": 1,
-    "minitx.byte_pieces": 0,
-    "minitx.tokenizer_kinds": 0,
-    "minitx.pieces": 1,
-    "minitx.text": 1,
-    "minitx.tokenizer_settings": 1,
-    "minitx.files": 1,
-    "minitx.families": 1,
-    "minitx.labels": 1,
-    "minitx.stored_shapes": 1,
-    "minitx.checkpoint": 1,
-    "minitx.finite": 1,
-    "minitx.in_memory": 1,
-    "minitx.constraints": 0,
-    "minitx.prompts": 1,
-    "minitx.sampling": 1,
-    "minitx.beams": 2,
-    "minitx.points": 2,
-    "minitx.names": 2,
-    "minitx.edits": 2,
-    "minitx.trace": 2,
-    "minitx.cost": 2,
-    "minitx.steps": 2,
-    "minitx.generate": 2,
-    "minitx.sweep": 2,
-    "minitx.similarity": 2,
-    "minitx.resized": 2,
-    "minitx.parameters": 2,
-    "minitx.derivatives": 1,
-    "minitx.tape": 2,
-    "minitx.held_heads": 0,
-    "minitx.backward_steps": 2,
-    "minitx.backward_distances": 2,
-    "minitx.backward": 2,
-    "minitx.gradients": 2,
-    "minitx.circuits": 2,
-    "minitx.research": 2,
-    "minitx.training": 2,
-    "minitx": 3,
-    "minitx.testing": 4,
+# floor -> modules of minitx: the same floor is allowed here, as long as there is no circle
+MODULES = {
+    0: """
+        interrupt progress deprecation threads show mapped memory activations kernels side_by_side
+        config heads japanese masks cache hooks longer config_parts byte_pieces tokenizer_kinds
+        constraints held_heads
+    """,
+    1: """
+        head_weights distances positions rotary arrays model inputs images joined pieces text
+        tokenizer_settings files families labels stored_shapes checkpoint finite in_memory prompts
+        sampling derivatives
+    """,
+    2: """
+        beams points names edits trace cost steps generate sweep similarity resized parameters
+        tape backward_steps backward_distances backward gradients circuits research training
+    """,
 }
+INSIDE = {f"minitx.{name}": floor for floor in MODULES for name in MODULES[floor].split()}
+INSIDE |= {"minitx": 3, "minitx.testing": 4}
 
 
 def sources():
@@ -138,14 +87,12 @@ def sources():
 
 
 def room(module):
-    """The room that a module lies in."""
     while module not in FLOORS:
         module = module.rpartition(".")[0]
     return module
 
 
 def floor(module):
-    """The floor of a module of minitx."""
     while module not in INSIDE:
         module = module.rpartition(".")[0]
     return INSIDE[module]
@@ -208,7 +155,6 @@ def circle(pairs):
 
 
 def main():
-    """Print rooms by floor and what each imports from."""
     for name, floor in FLOORS.items():
         targets = sorted(b for a, b in arrows() if a == name)
         print(f"{floor}  {name:28} -> {', '.join(targets) or '-'}")

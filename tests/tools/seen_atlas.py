@@ -10,7 +10,6 @@ def ready(page):
 
 
 def head(page, name, run=0):
-    """A head in the grid of an atlas."""
     return page.locator(".grid").nth(run).get_by_role("option", name=name)
 
 

@@ -1,8 +1,19 @@
-"""The live page of some models, served by this process in a thread of its own."""
+"""The live page of some models: to ask in this process, or served in a thread of its own."""
 
 import contextlib
 
+from starlette.testclient import TestClient
+
 from minitx.analysis.live import server
+
+PORT = 8642
+HERE = f"http://127.0.0.1:{PORT}"
+
+
+def client(runs, text):
+    """A browser's page of a Runs on this machine: a fault of the server is answered, not raised."""
+    application = server.app(runs, PORT, text)
+    return TestClient(application, base_url=HERE, raise_server_exceptions=False)
 
 
 @contextlib.contextmanager

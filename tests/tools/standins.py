@@ -2,7 +2,7 @@
 
 facebook/bart-base, Helsinki-NLP/opus-mt-en-de and google-t5/t5-small cannot be downloaded where the
 tests run. What their files say is written here from memory of the published folders; sizes, ids and
-weights are others. Read downward: `files` of each, their settings, their tensors.
+weights are others.
 """
 
 import json
@@ -10,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import tiny
+from analysis_models import random_tensors
+from encoder_decoders import D, H, M, T, stacks, t5_layer, with_bias
 
 PIECES = Path(__file__).parents[1] / "golden" / "pieces"
 BART, MARIAN, T5 = "facebook/bart-base", "Helsinki-NLP/opus-mt-en-de", "google-t5/t5-small"
-D, M, H, L, T = 24, 40, 3, 2, 64  # width, of the MLP, heads, layers, positions
+L = 2
+LAYERS = {"encoder": L, "decoder": L}
 TOKENIZERS = {  # what each brings for its texts: name -> place among the golden ones
     BART: {"vocab.json": "bart", "merges.txt": "bart"},
     MARIAN: dict.fromkeys(
@@ -132,7 +135,6 @@ OF_T5 = {
 
 
 def n_pieces(name):
-    """How many tokens a golden vocabulary has."""
     return len(json.loads((PIECES / name / "vocab.json").read_text(encoding="utf-8")))
 
 
@@ -140,10 +142,11 @@ def bart():
     """Settings and tensors of BART, saved without its head."""
     n = n_pieces("bart")
     settings = BOTH | OF_BART | {"vocab_size": n}
-    shapes = stacks(T + 2) | {"shared": [n, D]}
-    shapes |= {f"{side}.embed_tokens": [n, D] for side in ("encoder", "decoder")}
-    shapes |= {f"{side}.layernorm_embedding": [D] for side in ("encoder", "decoder")}
-    return settings, drawn(shapes, copies=("encoder.embed_tokens", "decoder.embed_tokens"))
+    sizes = {"shared.weight": (n, D)} | stacks(LAYERS, prefix="")
+    for side in LAYERS:
+        sizes |= {f"{side}.embed_positions.weight": (T + 2, D)}
+        sizes |= with_bias(f"{side}.layernorm_embedding", D)
+    return settings, with_copies(random_tensors(sizes))
 
 
 def marian():
@@ -152,75 +155,34 @@ def marian():
     settings = BOTH | OF_MARIAN | {"vocab_size": n, "decoder_vocab_size": n}
     settings |= dict.fromkeys(("pad_token_id", "decoder_start_token_id"), n - 1)
     settings["bad_words_ids"] = [[n - 1]]
-    shapes = {f"model.{name}": shape for name, shape in stacks(T).items()}
-    shapes |= {"model.shared": [n, D], "final_logits_bias": [1, n]}
-    tensors = drawn(shapes)
-    tensors["final_logits_bias"] = tensors.pop("final_logits_bias.weight")
-    table = sinusoids()
-    for side in ("encoder", "decoder"):  # computed, and in the files all the same
-        tensors[f"model.{side}.embed_positions.weight"] = table
-    return settings, tensors
+    sizes = {"model.shared.weight": (n, D), "final_logits_bias": (1, n)} | stacks(LAYERS)
+    # computed, and in the files all the same
+    table = sinusoids(T, D).astype(np.float32)
+    tables = {f"model.{side}.embed_positions.weight": table for side in LAYERS}
+    return settings, random_tensors(sizes) | tables
 
 
-def sinusoids():
-    """The table of positions, sines in its first half and cosines in its second."""
-    angles = np.arange(T)[:, None] / 10000 ** (2 * np.arange(D // 2) / D)
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+def sinusoids(n, width):
+    """A table of positions, sines in its first half and cosines in its second."""
+    angles = np.arange(n)[:, None] / 10000 ** (2 * np.arange(width // 2) / width)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
 def t5():
     """Settings and tensors of T5; heads are not as wide as the stream has room for."""
-    n = OF_T5["vocab_size"]  # more rows than tokens, as in the published ones
-    shapes = {"shared": [n, D], "encoder.embed_tokens": [n, D], "decoder.embed_tokens": [n, D]}
-    for side in ("encoder", "decoder"):
-        shapes[f"{side}.final_layer_norm"] = [D]
+    sizes = {"shared.weight": (OF_T5["vocab_size"], D)}  # more rows than tokens, as published
+    for side in LAYERS:
+        sizes[f"{side}.final_layer_norm.weight"] = (D,)
         for i in range(L):
-            shapes |= t5_layer(f"{side}.block.{i}.layer", side == "decoder", first=i == 0)
-    return OF_T5, drawn(shapes, copies=("encoder.embed_tokens", "decoder.embed_tokens"))
+            sizes |= t5_layer(f"{side}.block.{i}.layer", side == "decoder", inner=["wi"])
+    for name in [
+        name for name in sizes if ".block.0." in name and name.endswith("Attention.q.weight")
+    ]:
+        sizes[name.replace("q.weight", "relative_attention_bias.weight")] = 32, H
+    return OF_T5, with_copies(random_tensors(sizes))
 
 
-def t5_layer(layer, is_decoder, first):
-    """{name: shape} of one of T5's layers; the first has the bias by distance."""
-    attentions = ["SelfAttention", *(["EncDecAttention"] if is_decoder else [])]
-    shapes = {}
-    for i, name in enumerate(attentions):
-        shapes[f"{layer}.{i}.layer_norm"] = [D]
-        shapes |= {f"{layer}.{i}.{name}.{part}": [10 * H, D] for part in "qkv"}
-        shapes[f"{layer}.{i}.{name}.o"] = [D, 10 * H]
-        if first:
-            shapes[f"{layer}.{i}.{name}.relative_attention_bias"] = [32, H]
-    last = f"{layer}.{len(attentions)}"
-    dense = {f"{last}.DenseReluDense.wi": [M, D], f"{last}.DenseReluDense.wo": [D, M]}
-    return shapes | {f"{last}.layer_norm": [D]} | dense
-
-
-def stacks(n_positions):
-    """{name: shape} of what BART and Marian share; a linear layer's bias follows from its name."""
-    shapes = {}
-    for side in ("encoder", "decoder"):
-        shapes[f"{side}.embed_positions"] = [n_positions, D]
-        attentions = ["self_attn", *(["encoder_attn"] if side == "decoder" else [])]
-        for layer in (f"{side}.layers.{i}" for i in range(L)):
-            for attention in attentions:
-                for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
-                    shapes[f"{layer}.{attention}.{part}"] = [D, D]
-                shapes[f"{layer}.{attention}_layer_norm"] = [D]
-            shapes |= {f"{layer}.fc1": [M, D], f"{layer}.fc2": [D, M]}
-            shapes[f"{layer}.final_layer_norm"] = [D]
-    return shapes
-
-
-def drawn(shapes, copies=()):
-    """{name: array}: random weights, biases where there are any; copies: of the word embedding."""
-    rng = np.random.default_rng(0)
-    tensors = {}
-    for name, shape in shapes.items():
-        x = rng.normal(scale=0.3, size=shape)
-        is_norm = "norm" in name
-        tensors[f"{name}.weight"] = (x + is_norm).astype(np.float32)
-        has_bias = name.endswith(("_proj", "fc1", "fc2")) or (is_norm and ".block." not in name)
-        if has_bias and "final_layer_norm" not in name.split(".")[1:2]:
-            tensors[f"{name}.bias"] = rng.normal(size=shape[:1]).astype(np.float32)
-    for name in copies:
-        tensors[f"{name}.weight"] = tensors["shared.weight"]
-    return tensors
+def with_copies(tensors):
+    """The word embedding under its names in the two stacks, too."""
+    words = tensors["shared.weight"]
+    return tensors | {f"{side}.embed_tokens.weight": words for side in LAYERS}

@@ -6,8 +6,6 @@ with --count it says that alone. A text without a translation is shown in Englis
 lacks none (tests marked `release`). A text that is not given to `translated`, to `count` or to the
 page's `say` by itself belongs to the experiments, to the parser of the commands, to a figure, or is
 in one of TABLES.
-
-Order: what experiments declare, calls in Python, figures, JavaScript, HTML, the catalogue.
 """
 
 import argparse
@@ -42,79 +40,44 @@ TABLES = """
     analysis.commands.trace TITLES
     analysis.experiments.lags BY_HEAD
     analysis.experiments.profiles BY_HEAD
-    analysis.experiments.extraction KINDS
-    analysis.experiments.extraction STANDS_OUT
-    analysis.experiments.mechanisms AXES
-    analysis.experiments.mechanisms BY_KERNEL
-    analysis.experiments.mechanisms LOSSES
-    analysis.experiments.mechanisms LOST
-    analysis.experiments.mechanisms MOVES
-    analysis.experiments.mechanisms WITHOUT
-    analysis.experiments.mechanisms WORDS
-    analysis.experiments.rotation COUNTS
-    analysis.experiments.rotation MEANS
+    analysis.experiments.extraction KINDS STANDS_OUT
+    analysis.experiments.mechanisms AXES BY_KERNEL LOSSES LOST MOVES WITHOUT WORDS
+    analysis.experiments.rotation COUNTS MEANS
     analysis.experiments.sources PEAK
     analysis.measures.scanning KINDS
     analysis.pages.scan HEADINGS
-    analysis.forming.words KINDS
-    analysis.forming.words ORDERS
-    analysis.forming.words SOONER
-    analysis.machine.advice CASES
-    analysis.machine.advice KNOWN
-    analysis.machine.advice PINNED
-    analysis.machine.advice ROWS
-    analysis.atlas.flags BESIDE
-    analysis.atlas.flags FAR
-    analysis.atlas.flags MISLEADS
-    analysis.atlas.flags REPEATED
-    analysis.atlas.flags SHAPES
-    analysis.atlas.flags SIDES
+    analysis.forming.words KINDS ORDERS SOONER
+    analysis.machine.advice CASES KNOWN PINNED ROWS
+    analysis.atlas.flags BESIDE FAR MISLEADS REPEATED SHAPES SIDES
     analysis.atlas.patches DIRECTIONS
-    analysis.atlas.sentences ALL
-    analysis.atlas.sentences SOME
-    analysis.atlas.sentences TYPES
+    analysis.atlas.sentences ALL SOME TYPES
     analysis.pages.atlas PROJECTIONS
     weights.shapes CLASSES
     analysis.contract.own_texts SAID
-    analysis.live.patching NO_HEAD
-    analysis.live.patching WAYS
+    analysis.live.patching NO_HEAD WAYS
     analysis.contract.own_texts TRAINED
     analysis.contract.sensitivity THRESHOLDS
     analysis.contract.results TITLES
-    analysis.contract.sides SENTENCES
-    analysis.contract.sides HELP
+    analysis.contract.sides SENTENCES HELP
     analysis.contract.verdict VERDICTS
     analysis.experiments.profiles SIDES
     analysis.maths.profiles DIRECTION
     analysis.measures.context_extension HOW
-    analysis.pages.compare NAMES
-    analysis.pages.compare TITLES
-    analysis.pages.decode READINGS
-    analysis.pages.decode TITLES
+    analysis.pages.compare NAMES TITLES
+    analysis.pages.decode READINGS TITLES
     analysis.pages.overview TITLES
-    analysis.pages.published NOT_RUN
-    analysis.pages.published TITLES
-    analysis.pages.published UNJUDGED
-    analysis.pages.published VERDICTS
+    analysis.pages.published NOT_RUN TITLES UNJUDGED VERDICTS
     analysis.pages.section IN_DARK
-    analysis.pages.sketch IN_STREAM
-    analysis.pages.sketch NAMES
-    analysis.pages.sketch OF_HIDDEN
-    analysis.pages.sketch OF_NEXT
-    analysis.pages.sketch STREAM
-    analysis.pages.sketch TITLE
-    analysis.pages.story WAYS
-    analysis.pages.story WITHOUT_EFFECT
+    analysis.pages.sketch IN_STREAM NAMES OF_HIDDEN OF_NEXT STREAM TITLE
+    analysis.pages.story WAYS WITHOUT_EFFECT
     analysis.pages.themes SHORT
-    analysis.pages.verdicts TITLES
-    analysis.pages.verdicts WHY
-    analysis.pages.verdicts ABOUT
+    analysis.pages.verdicts TITLES WHY ABOUT
     analysis.parity.compare DIFFERENT
     analysis.parity.record HELPS
     analysis.running.cost LINES
     research.probe VERDICTS
     research.steering VERDICTS
-"""  # a module, and its name of what holds texts
+"""  # a module, and its names of what holds texts
 
 
 ARGPARSE = (  # what it says to a user, in Python 3.11 to 3.14
@@ -258,8 +221,9 @@ def of_tables():
     from minitx import weights
 
     for line in TABLES.strip().splitlines():
-        module, table = line.split()
-        yield from inside(getattr(importlib.import_module(f"minitx.{module}"), table))
+        name, *tables = line.split()
+        module = importlib.import_module(f"minitx.{name}")
+        yield from inside([getattr(module, table) for table in tables])
     yield from (purpose for _, purpose in weights.KNOWN.values())
     yield "encoder: "
     yield from (x.meaning for x in minitx.POINTS.values() if "encoder: " not in x.meaning)
@@ -406,12 +370,10 @@ class Shown(HTMLParser):
 
 
 def squeezed(text):
-    """A text on one line."""
     return " ".join(text.split())
 
 
 def of_html():
-    """Texts of the pages' HTML."""
     for name in ("explore.html", "live.html", "forming.html", "atlas.html"):
         reader = Shown()
         reader.feed((PAGES / name).read_text(encoding="utf-8"))

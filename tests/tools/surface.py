@@ -60,8 +60,6 @@ def of_commands(name, parser):
 
 
 class Parameter(NamedTuple):
-    """One parameter of a function."""
-
     names: list  # as it is called now, then as it was
     needed: bool
     by_name: bool
@@ -80,17 +78,14 @@ def broken(released, now):
         was = [p for p in before if not p.by_name]
         placed = [p for p in after if not p.by_name][: len(was)]
         if len(placed) < len(was) or any(a.name not in b.names for a, b in zip(was, placed)):
-            lines.append(f"{name} takes {_names(placed)} by place; it took {_names(was)}")
+            now_placed, then = ([p.name for p in side] for side in (placed, was))
+            lines.append(f"{name} takes {now_placed} by place; it took {then}")
         taken = [name for p in after for name in p.names]
         lines += [f"{name} has no parameter {p.name!r}" for p in before if p.name not in taken]
         needed = [p.name for p in before if p.needed]
         new = [p for p in after if p.needed and not {*p.names} & {*needed}]
         lines += [f"{name} needs {p.name!r} now" for p in new]
     return sorted(lines)
-
-
-def _names(parameters):
-    return [p.name for p in parameters]
 
 
 def _call(texts):

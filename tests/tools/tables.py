@@ -5,8 +5,7 @@
     python tests/tools/tables.py --check report [FOLDER ...]  compares them; status 1 if one is off
 
 A table stands between `<!-- measured: name -->` and `<!-- end -->`. BLAS kernels round otherwise,
-so a number may be off by one unit of its last printed digit. Order: a report, the tables' cells,
-columns in a document, the comparison.
+so a number may be off by one unit of its last printed digit.
 """
 
 import argparse
@@ -17,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import documents
 import numpy as np
 
 DOCUMENT = Path(__file__).parents[2] / "docs/pages/results.md"
@@ -78,7 +78,6 @@ def plain(x, digits=2):
 
 
 def value(name, digits=2):
-    """A cell with one number."""
     return lambda r: plain(r[name], digits)
 
 
@@ -98,7 +97,6 @@ def beside(name, digits=2):
 
 
 def listed(name, digits=2):
-    """A cell with the numbers of a list."""
     return lambda r: " ".join(plain(x, digits) for x in r[name])
 
 
@@ -123,7 +121,6 @@ def rates(r):
 
 
 def percent(*names):
-    """A cell with shares as percentages."""
     return lambda r: ", ".join(f"{100 * r[name]:.1f}%" for name in names)
 
 
@@ -222,19 +219,15 @@ def claims(report):
     """The table of claims about any model: each beside what was measured, and by chance."""
     rows = [row for row in report.claims if row["verdict"] in ("pass", "fail")]
     n = sum(row["verdict"] == "pass" for row in rows)
-    lines = [
-        f"On `{report.model}` {n} of {len(rows)} claims that are made about any such model hold:",
-        "",
-        "| claim | where | measured | chance, or beside it | holds |",
-        "|---|---|---|---|---|",
-    ]
+    said = f"On `{report.model}` {n} of {len(rows)} claims that are made about any such model hold:"
+    heads, lines = ["claim", "where", "measured", "chance, or beside it", "holds"], []
     for row in rows:
         measured, chance = row["ours"], row["null"]
         is_close = plain(measured) == plain(chance)
         cells = [plain(x, 3 if is_close else 2) for x in (measured, chance)]
         holds = "yes" if row["verdict"] == "pass" else "**no**"
-        lines.append(" | ".join([f"| {row['what']}", row["source"], *cells, f"{holds} |"]))
-    return "\n".join(lines)
+        lines.append([row["what"], row["source"], *cells, holds])
+    return f"{said}\n\n{documents.table(heads, lines)}"
 
 
 # --- columns
@@ -244,18 +237,15 @@ def filled(text, reports):
     """A document with the columns of these reports' models made again; claims are DEFAULT's."""
     for name, rows in TABLES.items():
         start, end = place(text, name)
-        text = text[:start] + columns(text[start:end], rows, reports) + text[end:]
+        text = documents.filled(text, f"measured: {name}", columns(text[start:end], rows, reports))
     for report in reports:
         if report.model == DEFAULT:
-            start, end = place(text, "claims")
-            text = f"{text[:start]}{claims(report)}\n{text[end:]}"
+            text = documents.filled(text, "measured: claims", f"{claims(report)}\n")
     return text
 
 
 def place(text, name):
-    """Where a table begins and ends in a document."""
-    part = re.search(rf"(?<=<!-- measured: {name} -->\n).*?(?=<!-- end -->)", text, re.S)
-    return part.span()
+    return documents.place(text, f"measured: {name}")
 
 
 def columns(table, rows, reports):
@@ -264,13 +254,12 @@ def columns(table, rows, reports):
     head, old = lines[0], {line[0]: line[1:] for line in lines[2:]}
     models = [cell.strip("`") for cell in head[1:]]
     known = {report.model: report for report in reports}
-    table_lines = [" | ".join(head)]
+    table_rows = []
     for label, cell in rows.items():
         kept = (old.get(label, []) + ["–"] * len(models))[: len(models)]
         cells = [cell(known[m]) if m in known else kept[i] for i, m in enumerate(models)]
-        table_lines.append(" | ".join([label, *cells]))
-    first, *others = [f"| {line} |" for line in table_lines]
-    return "\n".join([first, "|" + "---|" * len(head), *others, ""])
+        table_rows.append([label, *cells])
+    return documents.table(head, table_rows) + "\n"
 
 
 # --- comparison
@@ -293,7 +282,6 @@ def is_near(a, b):
 
 
 def number(text):
-    """The number that a text prints."""
     return float(text.replace(",", ""))
 
 
@@ -304,7 +292,6 @@ def unit(text):
 
 
 def main(argv=None):
-    """Write the tables, or compare them; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, help="folders of minitx report")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import minitx
+from minitx.finite import named_arrays
 from minitx.points import ON_REQUEST, name_of, points
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -27,6 +28,7 @@ ONE_EACH = [
     "gpt2-causal",
 ]
 PAIRS = ["bart-causal", "marian-separate", "t5-gated"]  # encoder-decoders, one of each family
+SINGLE = [*ONE_EACH, "llama-grouped", "t5-gated", "deberta-masked"]  # for `single`
 KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "|b1": "BOOL", "<i8": "I64"}
 
 
@@ -93,6 +95,35 @@ def edited(**changes):
 def load(variant, dtype=np.float64):
     """A golden model, one for all tests: nothing writes to its arrays."""
     return minitx.load(GOLDEN / variant, dtype=dtype)
+
+
+def single(variant):
+    """A golden model of one stack: of an encoder-decoder its encoder."""
+    model = load(variant)
+    return model.encoder or model
+
+
+def same(model, other):
+    """Whether two models, with their encoders, hold the same arrays, bit for bit."""
+    ours, others = named_arrays(model), named_arrays(other)
+    if ours.keys() != others.keys():
+        return False
+    return all(np.array_equal(x, others[name]) for name, x in ours.items())
+
+
+def sizes(model, B, T, S):
+    """{letter: size} of the axes of a stack's points, for B texts of T tokens that see S keys."""
+    cfg = model.config
+    H, G, d = cfg.n_heads, cfg.n_kv, cfg.d_head
+    sizes = {"1": 1, "B": B, "T": T, "S": S}
+    sizes |= {"H": H, "G": G, "d": d, "A": H * d, "K": G * d}
+    sizes |= {"D": cfg.d_model, "E": cfg.d_embed or cfg.d_model}
+    sizes |= {"M": cfg.d_mlp, "V": cfg.n_vocab}
+    if cfg.rotary:
+        sizes["r"] = len(next(filter(None, cfg.rotary)).frequencies)
+    if model.weights.W_U is not None:
+        sizes["C"] = model.weights.W_U.shape[1]
+    return sizes
 
 
 def computed(model, types=False):

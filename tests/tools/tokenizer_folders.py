@@ -26,24 +26,8 @@ PIECES = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] the The tide had gone out hello Hello he caf cafe café Café "
     "##s ##e ##é < > new [ ] mask s / cls sep 日 本 日本 , . <mask> <s> </s>"
 ).split()
-MERGES = (
-    "h e",
-    "l l",
-    "t he",
-    "Ġ t",
-    "Ġt he",
-    "i d",
-    "t id",
-    "tid e",
-    "Ġt id",
-    "Ġtid e",
-    "o u",
-    "ou t",
-    "Ġ out",
-    "H e",
-    "He ll",
-    "Hell o",
-)
+MERGES = "h e|l l|t he|Ġ t|Ġt he|i d|t id|tid e|Ġt id|Ġtid e|o u|ou t|Ġ out|H e|He ll|Hell o"
+MERGES = MERGES.split("|")
 
 
 def bpe(special):
@@ -65,14 +49,14 @@ def added(content, number, special=True, **more):
 
 def decoder(*entries):
     """The same entries as tokenizer_config.json has them."""
-    numbered = [(str(entry["id"]), dict(entry)) for entry in entries]
-    for _, entry in numbered:
-        del entry["id"]
-    return {"added_tokens_decoder": dict(numbered)}
+    numbered = {}
+    for entry in entries:
+        own = dict(entry)
+        numbered[str(own.pop("id"))] = own
+    return {"added_tokens_decoder": numbered}
 
 
 def tokenizer_json(tokens, model, **parts):
-    """A tokenizer.json."""
     empty = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer"))
     rest = {"post_processor": None, "decoder": None}
     whole = {"version": "1.0", **empty, **rest, "added_tokens": tokens, "model": model, **parts}
@@ -80,15 +64,13 @@ def tokenizer_json(tokens, model, **parts):
 
 
 def byte_level(prefix, **more):
-    """A byte-level part of a tokenizer.json."""
     level = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True}
     return {**level, "use_regex": True, **more}
 
 
-def bert_json(lower=True, accents=None, chinese=True):
-    """BERT's tokenizer.json."""
-    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": chinese}
-    normalizer |= {"strip_accents": accents, "lowercase": lower}
+def bert_json(lower=True):
+    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+    normalizer |= {"strip_accents": None, "lowercase": lower}
     model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
     model |= {"max_input_chars_per_word": 100, "vocab": {p: i for i, p in enumerate(PIECES)}}
     tokens = [added(piece, i) for i, piece in enumerate(PIECES[:5])]
@@ -100,16 +82,14 @@ def bert_json(lower=True, accents=None, chinese=True):
 
 
 def bpe_json(vocab, tokens, processor, prefix=False):
-    """A byte-level BPE's tokenizer.json."""
     model = {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False}
     model |= {"continuing_subword_prefix": "", "end_of_word_suffix": "", "byte_fallback": False}
-    model |= {"vocab": vocab, "merges": [*MERGES]}
+    model |= {"vocab": vocab, "merges": MERGES}
     parts = {"pre_tokenizer": byte_level(prefix), "decoder": byte_level(True)}
     return tokenizer_json(tokens, model, post_processor=processor, **parts)
 
 
 def roberta_json(prefix=False):
-    """RoBERTa's tokenizer.json."""
     tokens = [added(p, i, lstrip=p == "<mask>") for p, i in ROBERTA.items() if i < 5]
     processor = {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
     processor |= {"trim_offsets": True, "add_prefix_space": prefix}
@@ -117,18 +97,15 @@ def roberta_json(prefix=False):
 
 
 def gpt2_json(prefix=False):
-    """GPT-2's tokenizer.json."""
     return bpe_json(GPT2, [added("<|endoftext|>", 0)], byte_level(True), prefix)
 
 
 def bpe_files(vocab):
-    """vocab.json and merges.txt."""
     merges = "#version: 0.2\n" + "".join(f"{merge}\n" for merge in MERGES)
     return {"vocab.json": json.dumps(vocab), "merges.txt": merges}
 
 
 def vocab_txt(mark=""):
-    """vocab.txt."""
     return {"vocab.txt": mark + "".join(f"{piece}\n" for piece in PIECES)}
 
 
@@ -186,12 +163,7 @@ SETTINGS = {  # what a tokenizer_config.json says
     "prefix": {"add_prefix_space": True},
     "no-prefix": {"add_prefix_space": False},
     "bos": {"add_bos_token": True, "bos_token": "<|endoftext|>"},
-    "bos-and-eos": {
-        "add_bos_token": True,
-        "add_eos_token": True,
-        "bos_token": "<s>",
-        "eos_token": "</s>",
-    },
+    "bos-and-eos": dict(add_bos_token=True, add_eos_token=True, bos_token="<s>", eos_token="</s>"),
     "no-bos": {"add_bos_token": False},
     "extra": {"additional_special_tokens": ["<new>", "[NEW]"]},
     "mask": {"mask_token": "<mask>"},
@@ -222,7 +194,6 @@ OF_TYPES = [  # (model_type, files): without a class, as the type's own class bu
 
 
 def config(**settings):
-    """A tokenizer_config.json."""
     return {"tokenizer_config.json": json.dumps(settings)}
 
 
@@ -238,10 +209,8 @@ def folders():
             named |= _with_added(base, files, name, new)
     for model_type, own in OF_TYPES:
         form = "json" if "tokenizer.json" in own else "files"
-        named[f"of {model_type} {form}"] = {
-            "config.json": json.dumps({"model_type": model_type}),
-            **own,
-        }
+        settings = {"config.json": json.dumps({"model_type": model_type})}
+        named[f"of {model_type} {form}"] = settings | own
     mark = {"config.json": '{"model_type": "bert"}', **vocab_txt("\ufeff")}
     return named | {"bert-vocab mark": mark}
 
@@ -263,7 +232,6 @@ FOLDERS = folders()
 
 
 def write(folder, files):
-    """Files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8", newline="")

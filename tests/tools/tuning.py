@@ -12,8 +12,9 @@ DECAY, RATE = 0.1, 0.01
 class Fixed:
     """Random tokens [N T] with random targets, a class for each row where there are classes."""
 
-    def __init__(self, model, classes=(), n=40, T=7):
+    def __init__(self, model, classes):
         self.classes = classes
+        n, T = 40, 7
         self.groups = np.arange(n)
         rng = np.random.default_rng(4)
         self.tokens = rng.integers(4, model.config.n_vocab - 1, (n, T))
@@ -39,7 +40,6 @@ def started(variant, dtype=np.float64, classes=(), **how):
 
 
 def prepared(variant, **how):
-    """The Training alone."""
     return started(variant, **how)[0]
 
 

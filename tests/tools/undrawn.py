@@ -12,7 +12,6 @@ def without_figures(patch):
 
 
 def empty(arrays):
-    """A figure with nothing in it."""
     from minitx.analysis.drawing import draw
 
     figure = draw.figure(3, 2)

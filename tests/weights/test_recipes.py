@@ -91,9 +91,8 @@ def test_a_recipe_begins_with_sizes_and_rows_of_its_own():
     for _ in range(4):
         own.step()
     table = parameters(own.start.model)["W_pos"]
-    assert (
-        table.shape == (18, 128) and (table == 2.0).all() and own.start.model.config.n_layers == 2
-    )
+    assert table.shape == (18, 128) and (table == 2.0).all()
+    assert own.start.model.config.n_layers == 2
 
 
 def test_models_begin_alike_where_a_recipe_says_so():

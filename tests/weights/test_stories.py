@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import failing
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
@@ -208,18 +209,11 @@ def test_training_goes_on_from_its_state(tmp_path, monkeypatch):
     plan = [row._replace(steps=2, batch=2) for row in training.PLAN]
     monkeypatch.setattr(training, "PLAN", plan)
     whole = training.make(tmp_path / "whole")
-    step = training.Stories.step
-
-    def stopped(loop):
-        if loop.done == 3:
-            raise KeyboardInterrupt
-        step(loop)
-
     monkeypatch.setattr("minitx.training.saved.SECONDS", 0.0)
-    monkeypatch.setattr(training.Stories, "step", stopped)
-    with pytest.raises(KeyboardInterrupt):
+    stopped = failing.once(4, training.Stories.step, KeyboardInterrupt())
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(training.Stories, "step", stopped)
         training.make(tmp_path / "in two")
-    monkeypatch.setattr(training.Stories, "step", step)
     training.make(tmp_path / "in two")
     files = [tmp_path / name / "model.safetensors" for name in ("whole", "in two")]
     assert files[0].read_bytes() == files[1].read_bytes() and len(whole.losses) == 8

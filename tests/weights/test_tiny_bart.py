@@ -1,10 +1,9 @@
 """tiny-bart: a piece is a character, so the place of a part is known in pieces too."""
 
-import json
-
 import numpy as np
 import pytest
 
+from minitx.files import read_json
 from minitx.text import Tokenizer
 from minitx.weights import dates, local
 
@@ -29,7 +28,7 @@ def test_the_span_of_a_part_is_one_place_later_in_pieces():
 
 
 def test_all_texts_fit_and_all_characters_are_known():
-    settings = json.loads((FOLDER / "config.json").read_text())
+    settings = read_json(FOLDER / "config.json")
     day = dates.date(2023, 9, 27)  # a Wednesday, with the longest names
     forms = [(form, front) for form in dates.FORMS for front in dates.FRONTS]
     texts = [dates.write(day, form, front, gap="  ").text for form, front in forms]
@@ -42,7 +41,7 @@ def test_all_texts_fit_and_all_characters_are_known():
 
 @pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
 def test_decoding_begins_with_the_end_and_forces_nothing(file):
-    settings = json.loads((FOLDER / file).read_text())
+    settings = read_json(FOLDER / file)
     special = "bos_token_id", "pad_token_id", "eos_token_id", "decoder_start_token_id"
     assert [settings[name] for name in special] == [0, 1, 2, 2]
     assert settings["forced_bos_token_id"] is settings["forced_eos_token_id"] is None

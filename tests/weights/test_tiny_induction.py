@@ -7,9 +7,9 @@ from minitx.gradients import UNCOUNTED
 from minitx.weights.training import train_induction as training
 
 
-def documents(n, first=10**7):
+def documents(n):
     """Documents that it has not learned from: tokens and targets [n T]."""
-    rows = [training.document(first + i, 0) for i in range(n)]
+    rows = [training.document(10**7 + i, 0) for i in range(n)]
     return (np.array(column) for column in zip(*rows))
 
 

@@ -71,6 +71,5 @@ def test_what_is_its_own_is_given_only_where_it_has_a_meaning(model):
     """`pairs`, `target` and `other` are options of experiments that mean something else by them."""
     for name, option in (("profiles", "pairs"), ("joint-space", "pairs"), ("shapes", "target")):
         assert option not in own_texts.with_own(analysis.EXPERIMENTS[name], model, {})
-    assert (
-        own_texts.text(model) == "stories" and own_texts.text(minitx.load("tiny-bert")) == "sample"
-    )
+    assert own_texts.text(model) == "stories"
+    assert own_texts.text(minitx.load("tiny-bert")) == "sample"

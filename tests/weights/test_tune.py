@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 
+import failing
 import numpy as np
 import parity
 import pytest
@@ -16,7 +17,8 @@ import minitx
 from minitx import weights
 from minitx.analysis import commands
 from minitx.analysis.tuning import batches, state, tensors, training
-from minitx.analysis.tuning.tune import tune
+from minitx.analysis.tuning.tune import tune, with_positions
+from minitx.files import read_json
 from minitx.parameters import parameters
 from minitx.training import adamw
 
@@ -66,7 +68,7 @@ def test_gradients_are_cut_together():
     assert abs(cut["a"][0] - 0.6) < 1e-6 and abs(cut["b"][0, 0] - 0.8) < 1e-6
 
 
-TUNED = ["bert-masked", "gpt2-causal", "roberta-legacy", "bert-untied", "albert-pretraining"]
+TUNED = "bert-masked gpt2-causal roberta-legacy bert-untied albert-pretraining".split()
 
 
 @pytest.mark.parametrize("variant", TUNED)
@@ -156,13 +158,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     broken.mkdir()
     tune("tiny-gpt2", whole, **SMALL)
     monkeypatch.setattr(state, "SECONDS", -1)  # after every step
-    original = training.Training.step
-
-    def killed(run):
-        if run.done == 3:
-            raise KeyboardInterrupt
-        original(run)
-
+    killed = failing.once(4, training.Training.step, KeyboardInterrupt())
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(training.Training, "step", killed)
         tune("tiny-gpt2", broken, **SMALL)
@@ -209,10 +205,8 @@ def test_classes_of_texts_are_learned(name, tmp_path):
     assert record["held_out"][-1]["loss"] < 0.5 < record["held_out"][0]["loss"]
     model = minitx.load(tmp_path / "a")
     assert model.config.task_head == "sequence" and model.weights.W_U.shape == (128, 2)
-    assert json.loads((tmp_path / "a/config.json").read_text())["id2label"] == {
-        "0": "cat",
-        "1": "dog",
-    }
+    settings = read_json(tmp_path / "a/config.json")
+    assert settings["id2label"] == {"0": "cat", "1": "dog"}
     y = minitx.run(model, ["A cat is here at last.", "The dog ran to the sea and sat."], "logits")
     assert [*y["logits"].argmax(1)] == [0, 1]
     again = tune(tmp_path / "a", tmp_path / "b", **options | {"steps": 2})
@@ -260,13 +254,9 @@ def test_what_cannot_be_learned_is_refused_before_any_work(message, tmp_path, mo
     if options["out"] == "model":
         options["model"] = options["out"] = str(tmp_path / "copy")
         shutil.copytree(weights.find("tiny-roberta"), tmp_path / "copy")
-    flags = [
-        text
-        for key, value in options.items()
-        if key != "model"
-        for text in (f"--{key}", str(value))
-    ]
-    assert commands.run_command(["tune", options["model"], *flags]) == 2
+    model = options.pop("model")
+    flags = [f"--{key}={value}" for key, value in options.items()]
+    assert commands.run_command(["tune", model, *flags]) == 2
     assert re.search(message, capsys.readouterr().err)
 
 
@@ -278,29 +268,22 @@ def test_what_lies_in_the_file_in_another_order_is_not_tuned(variant):
 
 
 def test_a_model_without_a_table_in_its_file_is_refused():
+    checkpoint = tensors.opened(tiny.GOLDEN / "marian-shared")
     with pytest.raises(ValueError, match="no table of positions that is learned"):
-        from minitx.analysis.tuning.tune import with_positions
-
-        checkpoint = tensors.opened(tiny.GOLDEN / "marian-shared")
         with_positions(checkpoint, "zero", 0)
 
 
 def test_the_command_says_what_came_out(tmp_path, capsys):
-    flags = "--documents 6 --tokens 16 --steps 2 --batch 2".split()
-    assert commands.run_command(["tune", "tiny-bert", *flags, "--out", str(tmp_path)]) == 0
+    asked = f"tune tiny-bert --documents 6 --tokens 16 --steps 2 --batch 2 --out {tmp_path}".split()
+    assert commands.run_command(asked) == 0
     shown = capsys.readouterr().out
     assert "held-out loss" in shown and "2 steps; 74 arrays" in shown
     assert (tmp_path / "tune.svg").read_text().startswith("<?xml")
-    assert (
-        commands.run_command(
-            ["tune", "tiny-bert", *flags, "--out", str(tmp_path), "--resume", "--json"]
-        )
-        == 0
-    )
+    assert commands.run_command([*asked, "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["targets"] == "nats"
 
 
 def test_workers_are_refused_where_nothing_is_measured_side_by_side(capsys):
     with pytest.raises(SystemExit):
-        commands.run_command(["tune", "tiny-bert", "--workers", "2"])
+        commands.run_command("tune tiny-bert --workers 2".split())
     assert "unrecognized arguments: --workers 2" in capsys.readouterr().err

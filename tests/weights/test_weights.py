@@ -15,6 +15,7 @@ from hub import Hub, blob_id, sha256
 from pytest import raises
 
 from minitx import weights
+from minitx.files import read_json
 from minitx.weights import local
 
 FILES = {
@@ -95,7 +96,7 @@ def test_fetch_brings_only_config_tokenizer_and_safetensors(machine, hub):
 
 def test_fetch_records_commit_and_hashes_and_find_uses_them(machine, hub):
     folder = machine.fetch()
-    record = json.loads(machine.record.read_text())
+    record = read_json(machine.record)
     assert record["pinned"] == record["revisions"]["main"] == hub.commit
     hashes = {name: {"size": len(data), "sha256": sha256(data)} for name, data in FILES.items()}
     assert record["files"] == {hub.commit: hashes}
@@ -255,7 +256,7 @@ def test_a_flipped_byte_is_noticed_on_request_and_repaired(machine):
 def test_a_repository_with_only_pickles_is_refused_before_any_download(machine, hub):
     files = {"config.json": b"{}", "pytorch_model.bin": b"pickled"}
     hub.publish("org/old", files)
-    text = r"no model.safetensors .* nothing .* pytorch_model.bin.*refs/pr/N"
+    text = r"no model.safetensors .* nothing .* pytorch_model.bin, pickles, .* never .*refs/pr/N"
     with raises(ValueError, match=text):
         machine.fetch("org/old")
     assert not hub.requests("resolve") and not machine.cache.exists()
@@ -264,29 +265,24 @@ def test_a_repository_with_only_pickles_is_refused_before_any_download(machine, 
     assert machine.find("org/old").name == converted
 
 
+CONFIG, WEIGHTS, ADAPTER = "config.json", "model.safetensors", "adapter_model.safetensors"
+SHARD = "model-00001-of-00002.safetensors"
+
+
 @pytest.mark.parametrize(
-    "files, text",
+    "text, names",
     [
-        (
-            {"config.json": b"", "adapter_model.safetensors": b""},
-            "no model.safetensors .* has a PEFT adapter .* merge_and_unload",
-        ),
-        ({"model.onnx": b""}, r"it has weights only as model.onnx, an exported graph \(ONNX\)"),
-        ({"a.gguf": b"", "config.json": b""}, "it has weights only as a.gguf, GGUF, mostly quant"),
-        ({"tf_model.h5": b""}, "it has weights only as tf_model.h5, of TensorFlow"),
-        (
-            {"config.json": b"", "model-00001-of-00002.safetensors": b""},
-            "it has shards .model-00001-of-00002.safetensors. without model.safetensors.index",
-        ),
-        (
-            {"unet/config.json": b"", "model.safetensors": b""},
-            "no config.json .* it has model.safetensors, unet/config.json",
-        ),
-        ({}, "no model.safetensors .* it has no files"),
+        ("no model.safetensors .* has a PEFT adapter .* merge_and_unload", [ADAPTER, CONFIG]),
+        (r"it has weights only as model.onnx, an exported graph \(ONNX\)", ["model.onnx"]),
+        ("it has weights only as a.gguf, GGUF, mostly quant", ["a.gguf", CONFIG]),
+        ("it has weights only as tf_model.h5, of TensorFlow", ["tf_model.h5"]),
+        (f"it has shards .{SHARD}. without model.safetensors.index", [SHARD, CONFIG]),
+        (f"no {CONFIG} .* it has {WEIGHTS}, unet/{CONFIG}", [WEIGHTS, f"unet/{CONFIG}"]),
+        (f"no {WEIGHTS} .* it has no files", []),
     ],
 )
-def test_another_layout_is_refused(machine, hub, files, text):
-    hub.publish("org/odd", files)
+def test_another_layout_is_refused(machine, hub, text, names):
+    hub.publish("org/odd", dict.fromkeys(names, b""))
     with raises(ValueError, match=text):
         machine.fetch("org/odd")
 
@@ -369,10 +365,13 @@ ELSEWHERE += [
 
 @pytest.fixture
 def home(tmp_path):
-    """A user's own files, beside the cache; a `Machine` has its home here."""
+    """A user's own files, beside the cache, which stay as they are; a `Machine` is at home here."""
     (tmp_path / ".bashrc").write_bytes(b"mine")
-    (tmp_path / ".config").mkdir()
-    return tmp_path
+    for name in (".config", "hf"):
+        (tmp_path / name).mkdir()
+    before = own(tmp_path)
+    yield tmp_path
+    assert own(tmp_path) == before
 
 
 def own(home):
@@ -384,14 +383,11 @@ def own(home):
 @pytest.mark.parametrize("name, header, etag", ELSEWHERE)
 def test_a_hub_does_not_choose_where_a_file_is_written(machine, hub, home, name, header, etag):
     """The library would write to the file that the ETag names, or make a link to it."""
-    (home / "hf").mkdir()
-    before = own(home)
     etag = etag.format(home=home)
     hub.headers[name] = [{header: etag}]
     text = rf"{name} of org/tiny was not .* ETag is .*; wanted 40 to 64 hex digits"
     with raises(ValueError, match=text):
         machine.fetch()
-    assert own(home) == before
     bodies = [method for method, *_ in hub.requests("resolve", name) if method == "GET"]
     assert not bodies and not list(machine.cache.rglob(name)), "nothing of it was downloaded"
 
@@ -400,12 +396,9 @@ def test_a_hub_that_changes_its_mind_writes_nothing_elsewhere(machine, hub, home
     """The first answer is right, its bytes are not; the answer to the repeated download is not."""
     hub.forged["model.safetensors"] = FILES["model.safetensors"][::-1]
     hub.headers["model.safetensors"] = [{}, {"X-Linked-Etag": f'"{home}/.bashrc"'}]
-    (home / "hf").mkdir()
-    before = own(home)
     with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
         machine.fetch()
     assert "downloading it anew" in machine.stderr
-    assert own(home) == before
 
 
 def test_a_hub_does_not_replace_the_files_of_another_commit(machine, hub):
@@ -440,37 +433,28 @@ def test_two_files_under_the_name_of_one_are_refused(machine, hub):
 
 
 def test_a_listing_does_not_choose_an_etag(machine, hub, home):
-    (home / "hf").mkdir()
-    before = own(home)
     hub.listed_sha256 = f"{home}/.bashrc"
     hub.headers["model.safetensors"] = [{"X-Linked-Etag": f'"{home}/.bashrc"'}]
     with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
         machine.fetch()
-    assert own(home) == before
 
 
 @pytest.mark.parametrize("commit", ["{home}/new", "../../../../new", "a/b", "b" * 40, ""])
 @pytest.mark.parametrize("absent", [False, True])
 def test_a_hub_does_not_choose_the_folder_of_a_file(machine, hub, home, commit, absent):
     """The library notes in that folder, too, which files a repository lacks."""
-    (home / "hf").mkdir()
-    before = own(home)
     hub.headers["config.json"] = [{"X-Repo-Commit": commit.format(home=home)}]
     hub.absent = {"config.json"} if absent else set()
     with raises(ValueError, match=rf"config.json of org/tiny .* commit .*; wanted {hub.commit}"):
         machine.fetch()
-    assert own(home) == before
     assert not list(machine.cache.rglob("config.json"))
 
 
 @pytest.mark.parametrize("commit", ["{home}/new", "../../../../.bashrc", "main", "A" * 40])
 def test_a_listing_does_not_choose_a_folder(machine, hub, home, commit):
-    (home / "hf").mkdir()
-    before = own(home)
     hub.listed_commit = commit.format(home=home)
     with raises(ValueError, match=r"org/tiny .* revision main is commit .*; wanted 40 hex digits"):
         machine.fetch()
-    assert own(home) == before
     assert not hub.requests("resolve")
 
 
@@ -517,8 +501,6 @@ def test_a_listing_of_another_form_is_one_error(machine, hub, listing):
 
 @pytest.mark.parametrize("name", ["../../new.safetensors", "{home}/new.safetensors", "setup.py"])
 def test_an_index_names_safetensors_inside_its_repository(machine, hub, home, name):
-    (home / "hf").mkdir()
-    before = own(home)
     name = name.format(home=home)
     index = json.dumps({"weight_map": {"a": name}}).encode()
     files = {"config.json": b"{}", "model.safetensors.index.json": index, name: b"import os"}
@@ -526,7 +508,6 @@ def test_an_index_names_safetensors_inside_its_repository(machine, hub, home, na
     text = "index.json of org/tiny names .*; wanted .safetensors inside its folder"
     with raises(ValueError, match=text):
         machine.fetch()
-    assert own(home) == before
     assert not hub.requests("resolve", name)
 
 
@@ -535,21 +516,19 @@ def test_a_link_out_of_the_cache_is_neither_measured_nor_replaced(machine, hub, 
     folder = store(machine.cache, commit=hub.commit)
     (folder / "config.json").unlink()
     (folder / "config.json").symlink_to(home / ".bashrc")
-    before = own(home)
     text = rf"config.json is a link to {home}/.bashrc, outside .*models--org--tiny.* Delete it"
     with raises(ValueError, match=text):
         machine.fetch()
     assert "size is" not in machine.stderr
-    assert own(home) == before
     assert not hub.requests("resolve")
 
 
-def test_a_cache_without_links_or_behind_one_is_as_good(machine, hub, home):
+def test_a_cache_without_links_or_behind_one_is_as_good(machine, tmp_path):
     assert content(machine.fetch(env={"HF_HUB_DISABLE_SYMLINKS": "1"})) == FILES
-    (home / "disk").mkdir()
-    (home / "link").symlink_to(home / "disk")
-    folder = machine.fetch(env={"HF_HUB_CACHE": str(home / "link")})
-    assert content(folder) == FILES and (home / "disk" / "models--org--tiny").is_dir()
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    folder = machine.fetch(env={"HF_HUB_CACHE": str(tmp_path / "link")})
+    assert content(folder) == FILES and (tmp_path / "disk" / "models--org--tiny").is_dir()
 
 
 def test_the_library_asks_as_before_when_a_download_has_ended(machine):

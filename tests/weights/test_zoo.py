@@ -1,7 +1,6 @@
 """The zoo: every folder is what its card says, and its places enter as its name says."""
 
 import hashlib
-import json
 import re
 
 import numpy as np
@@ -11,6 +10,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import weights
 from minitx.analysis.texts import corpus
+from minitx.files import read_json
 
 STORED = {  # how a place enters: model types, and the table or bias that the file must have
     "causal-learned": ("gpt2", "wpe.weight"),
@@ -26,14 +26,25 @@ STORED = {  # how a place enters: model types, and the table or bias that the fi
     "masked-disentangled": ("deberta", None),
     "masked-disentangled-buckets": ("deberta-v2", None),
 }
+MECHANISMS = {  # of the config, where the place does not say it
+    "none": ("learned",),
+    "sinusoidal": ("learned",),
+    "buckets": ("learned", "buckets"),  # MPNet has a table, too: here it is 0
+    "disentangled-buckets": ("disentangled",),
+}
 TRAINED = 64  # tokens of an input
 
 
 def files(name):
     """Folder, config and tensors of a model."""
     folder = weights.find(name)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
     return folder, config, load_file(folder / "model.safetensors")
+
+
+def card(name):
+    """What a model's card says."""
+    return (weights.find(name) / "README.md").read_text(encoding="utf-8")
 
 
 def loss(model, n):
@@ -56,8 +67,7 @@ def test_the_zoo_is_found_and_is_none_of_the_bundled():
 @pytest.mark.parametrize("name", weights.zoo())
 def test_the_card_is_the_files_own(name):
     folder, config, tensors = files(name)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    stated = re.search(r"sha256 \| `([0-9a-f]{64})`", card)[1]
+    stated = re.search(r"sha256 \| `([0-9a-f]{64})`", card(name))[1]
     file = folder / "model.safetensors"
     assert hashlib.sha256(file.read_bytes()).hexdigest() == stated
     assert file.stat().st_size < 2_000_000
@@ -93,15 +103,9 @@ def test_a_model_loads_and_predicts_as_its_card_says(name):
     model = minitx.load(name)
     minitx.check(model)
     place = name.partition("-")[2]
-    mechanism = {"none": ("learned",), "sinusoidal": ("learned",)}.get(place, (place,))
-    if place == "buckets":
-        mechanism = ("learned", "buckets")  # MPNet has a table, too: here it is 0
-    if place.startswith("disentangled"):
-        mechanism = ("disentangled",)
-    assert model.config.mechanisms == mechanism
+    assert model.config.mechanisms == MECHANISMS.get(place, (place,))
     if model.config.causal:
-        card = (weights.find(name) / "README.md").read_text(encoding="utf-8")
-        stated = float(re.search(r"sample.txt` \|.*\| ([\d.]+) \|", card)[1])
+        stated = float(re.search(r"sample.txt` \|.*\| ([\d.]+) \|", card(name))[1])
         assert abs(loss(model, 100) - stated) < 0.1  # of 6,300 tokens, not of all: 0.02
 
 
@@ -110,8 +114,7 @@ def test_rotary_goes_further_than_it_was_trained_and_a_table_does_not():
     """The cards: at twice the trained length +0.01 nats and +0.61."""
     change = {}
     for name in ("zoo/causal-rotary", "zoo/causal-learned"):
-        card = (weights.find(name) / "README.md").read_text(encoding="utf-8")
-        row = re.search(r"\| `analysis/texts/sample.txt`(?:, `again`)? \| [^|]+\(.*", card)[0]
+        row = re.search(r"\| `analysis/texts/sample.txt`(?:, `again`)? \| [^|]+\(.*", card(name))[0]
         change[name] = float(re.findall(r"\(([+-][\d.]+),", row)[1])
     assert abs(change["zoo/causal-rotary"]) < 0.1
     assert change["zoo/causal-learned"] > 0.4

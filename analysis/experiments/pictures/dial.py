@@ -80,14 +80,10 @@ def _profile(model, tokens, places, table):
 
 
 def _moved_back(profile, move):
-    """What a profile becomes if keys are taken for others so far away; NaN where it is unknown."""
-    expected = np.full_like(profile, np.nan)
-    height, width = profile.shape[1:]
-    down, across = move
-    for y, x in np.ndindex(height, width):
-        if 0 <= y + down < height and 0 <= x + across < width:
-            expected[:, y, x] = profile[:, y + down, x + across]
-    return expected
+    """What a profile becomes if keys are taken for others a patch away; NaN where it is unknown."""
+    known = np.pad(profile, ((0, 0), (1, 1), (1, 1)), constant_values=np.nan)
+    first, end = 1 + np.array(move), 1 + np.array(move) + profile.shape[1:]
+    return known[:, first[0] : end[0], first[1] : end[1]]
 
 
 def _likeness(profile, expected):

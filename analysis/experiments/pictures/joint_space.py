@@ -139,7 +139,6 @@ def _title(r, i, stage, side):
 
 
 def _samples():
-    """What points and lines mean."""
     point = {"linestyle": "", "markersize": 5, "color": draw.GREY}
     yield line_sample("query of a patch", marker="o", markeredgecolor="black", **point)
     yield line_sample("key of a patch", marker="s", **point)

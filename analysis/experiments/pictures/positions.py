@@ -16,11 +16,7 @@ SLOWEST = 12  # products of cosines whose share of the variance is told
 
 
 def positions(
-    model,
-    run=UNSAVED,
-    *,
-    shuffles: options.Shuffles = nulls.SHUFFLES,
-    seed: options.Seed = 0,
+    model, run=UNSAVED, *, shuffles: options.Shuffles = nulls.SHUFFLES, seed: options.Seed = 0
 ):
     """Two-dimensional amplitude spectrum of the position table over the grid of patches."""
     places = pictures.grid_of(model)

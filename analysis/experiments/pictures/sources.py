@@ -16,8 +16,6 @@ from ...drawing import Bar, bars, draw, row
 from ...measures import heads, pictures
 from ...running.stream import UNSAVED
 
-NORMS = "ln_embed", "ln1"
-
 
 def sources(
     model,
@@ -56,15 +54,14 @@ def sources(
 def _parts(model, tokens, places):
     """Parts of the patches' queries and keys, [H n d] each: patch, position, biases."""
     w, first, cfg = model.weights, model.layers[0], model.config
-    scales = [f"{norm}_scale" for norm in NORMS]
-    held = [name for name in scales if name == "ln1_scale" or w.ln_embed_w is not None]
-    trace = minitx.run(model, tokens, ["embed", "pos_embed", *_points(held)])
+    scales = {"ln_embed": "ln_embed_scale", "ln1": ("ln1_scale", 0)}  # of each norm
+    if w.ln_embed_w is None:
+        del scales["ln_embed"]
+    trace = minitx.run(model, tokens, ["embed", "pos_embed", *scales.values()])
     embed, position = (trace[name][0].astype(np.float64) for name in ("embed", "pos_embed"))
     parts = [embed, position, np.zeros_like(embed)]
-    for name in held:
-        norm = name.removesuffix("_scale")
+    for norm, point in scales.items():
         arrays = w if norm == "ln_embed" else first
-        point = _points([name])[0]
         scale = trace[point][0].astype(np.float64)
         gain, bias = getattr(arrays, f"{norm}_w"), getattr(arrays, f"{norm}_b")
         parts = [gain * (x - x.mean(axis=-1, keepdims=True)) * scale[:, None] for x in parts]
@@ -74,11 +71,6 @@ def _parts(model, tokens, places):
     q[2] = q[2] + head_weights.biases(first, cfg, "Q")[:, None]
     k = [x @ W_K for x in parts]  # b_K is the same for all keys
     return [x[:, places.patches] for x in q], [x[:, places.patches] for x in k]
-
-
-def _points(names):
-    """Points of a trace of the first layer."""
-    return [name if name.startswith("ln_embed") else (name, 0) for name in names]
 
 
 def _covariances(q, k, shuffled=None):
