@@ -4,7 +4,7 @@ import io
 import os
 import sys
 
-from minitx import interrupt, threads
+from minitx.machine import interrupt, threads
 
 
 def main(argv=None):

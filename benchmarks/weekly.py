@@ -30,11 +30,12 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
-from minitx import circuits, threads, weights
+from minitx import circuits, weights
 from minitx.analysis.machine import progress
 from minitx.analysis.machine.files import write
 from minitx.analysis.measures import losses
 from minitx.circuits.repeated import RandomTexts
+from minitx.machine import threads
 
 from . import lens, machine, peers, rounds, shapes
 

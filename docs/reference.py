@@ -33,7 +33,7 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.config_parts.Generation",
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
-        "minitx.text.Tokenizer",
+        "minitx.words.text.Tokenizer",
         "minitx.images.Preprocessor",
         "minitx.research.collection.Collection",
         "minitx.research.examples.Examples",

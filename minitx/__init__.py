@@ -1,6 +1,6 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
 
-from . import interrupt as _interrupt  # noqa: F401  (before all that takes time)
+from .machine import interrupt as _interrupt  # noqa: F401  (before all that takes time)
 
 # isort: split
 import sys as _sys
@@ -17,16 +17,17 @@ from numpy.typing import DTypeLike as _DTypeLike
 
 from .arrays import Model
 from .cache import Cache
-from .checkpoint import read_model as _read_model
-from .checkpoint import tell_unread as _tell_unread
 from .cost import cost
 from .edits import Edit as _Edit
-from .finite import check
 from .generate import generate
-from .gradients import Gradients, gradients
 from .images import Preprocessor as _Preprocessor
-from .in_memory import from_arrays, from_transformers
 from .inputs import Batch
+from .learning import History, train
+from .learning.gradients import Gradients, gradients
+from .loading.checkpoint import read_model as _read_model
+from .loading.checkpoint import tell_unread as _tell_unread
+from .loading.finite import check
+from .loading.in_memory import from_arrays, from_transformers
 from .model import final_norm, forward, logits
 from .points import POINTS
 from .research import (
@@ -42,11 +43,10 @@ from .research import (
 from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
-from .text import of_stacks as _of_stacks
 from .trace import Trace, run
-from .training import History, train
 from .weights.local import check_name as _check_name
 from .weights.local import find as _find
+from .words.text import of_stacks as _of_stacks
 
 if _TYPE_CHECKING:
     from .analysis.live.server import Serving as _Serving

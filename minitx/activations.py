@@ -6,7 +6,7 @@ They are computed tile by tile, as threads share them; each has its plain float6
 import numpy as np
 
 from .kernels import TILE
-from .threads import even_step, spread
+from .machine.threads import even_step, spread
 
 # NumPy has no erf, but a fast tanh: the normal distribution function Phi(x) is (1 + tanh(x R)) / 2
 # with R = atanh(erf(x / sqrt 2)) / x. Its coefficients, in powers of x^2 from the lowest, are a

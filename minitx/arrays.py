@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from . import show
 from .config import Config
 from .images import Images, Preprocessor, batch_of_images
 from .inputs import Batch, Texts
-from .text import Tokenizer
+from .machine import show
+from .words.text import Tokenizer
 
 
 class Arrays(show.Shown):

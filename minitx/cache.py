@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import show
+from .machine import show
 
 LEAST = 64  # tokens that a new cache has room for; the room is doubled whenever it is full
 
@@ -43,8 +43,8 @@ class Cache(show.Shown):
         if self.valid is None:
             return valid
         if len(valid) != len(self.valid):
-            given, held = len(valid), len(self.valid)
-            raise ValueError(f"the cache holds a batch of {held}, the new tokens are {given}")
+            text = f"the cache holds a batch of {len(self.valid)}, the new tokens are {len(valid)}"
+            raise ValueError(text)
         return np.concatenate([self.valid, valid], axis=1)
 
     def append(self, layer, k, v):  # [B H T d] twice -> [B H S d] twice

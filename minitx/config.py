@@ -1,13 +1,13 @@
 """What one checkpoint is: its sizes and the few choices in which families differ, as plain values.
 
-The files in families/ say which key of a config.json gives which of these values.
+The files in loading/families/ say which key of a config.json gives which of these values.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import show
 from .config_parts import NOTHING_SET, Generation, Picture, Rotary
+from .machine import show
 
 
 @dataclass(frozen=True, repr=False)

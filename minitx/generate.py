@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Model
-from .beams import Width, best_beam
 from .cache import Cache
-from .constraints import constraints
 from .edits import Edit
+from .generation.beams import Width, best_beam
+from .generation.constraints import constraints
+from .generation.prompts import check_generates, check_room, check_stop, read_prompts
+from .generation.steps import Steps, next_logits, read_rest
 from .inputs import Ids, Texts, as_model, source_arguments
 from .model import forward
 from .points import Key
-from .prompts import check_generates, check_room, check_stop, read_prompts
 from .sampling import Sampling, generator
-from .steps import Steps, next_logits, read_rest
 
 
 def generate(
@@ -65,8 +65,8 @@ def generate(
     seed: the same seed samples the same tokens.
     stop: a token id that ends a row; in an array, ended rows are padded with it. In an
     encoder-decoder the default is the model's end token.
-    num_beams: more than 1 means beam search (beams.py) with this number of continuations, ranked by
-    sum of log-probabilities / length ** length_penalty. early_stopping: a text is finished as soon
+    num_beams: more than 1 means beam search with this number of continuations, ranked by the sum of
+    log-probabilities / length ** length_penalty. early_stopping: a text is finished as soon
     as num_beams continuations have ended, even if an open one could still be better; "never": only
     when no continuation of up to n tokens can be better.
     repetition_penalty: logits of tokens already in the text are divided by it, or multiplied if
@@ -105,8 +105,9 @@ def generate(
     steps, cache = Steps(model, keep, edits), Cache()
     if stop is None:
         stop = model.config.end_id
-    own = repetition_penalty, no_repeat_ngram_size, min_new_tokens
-    settings = model.config.generation.replaced(*own)
+    settings = model.config.generation.replaced(
+        repetition_penalty, no_repeat_ngram_size, min_new_tokens
+    )
     allowed = constraints(settings, prompts.batch, n, stop)
     if num_beams == 1 or n == 0:
         new = _continue(model, prompts, n, stop, allowed, draw, cache, steps)

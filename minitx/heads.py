@@ -1,8 +1,8 @@
 """Task heads: what a model is asked for, and which tokens it is asked about.
 
 A head is one or two linear layers behind the last stream (`logits` in model.py); the names of its
-tensors are in families/, and checkpoint.py finds out which of them a file holds. Axis letters: see
-model.py.
+tensors are in loading/families/, and loading/checkpoint.py finds out which of them a file holds.
+Axis letters: see model.py.
 """
 
 from typing import NamedTuple

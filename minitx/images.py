@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .files import one_line, read_json
 from .inputs import Batch
+from .loading.files import one_line, read_json
 
 Images = str | os.PathLike[str] | np.ndarray | Sequence[Any]
 MOST_PIXELS = 1 << 26  # of a picture, as it is and when it is resized: 67 million
@@ -160,7 +160,7 @@ class Preprocessor:
 
 def steps_of(settings):
     """The Steps of a file's settings. Raises ValueError for what is not computed."""
-    from .families import keys  # which reads pictures' sizes from here
+    from .loading.families import keys  # which reads pictures' sizes from here
 
     name = settings.get("image_processor_type") or settings.get("feature_extractor_type") or "ViT"
     kind = next((kind for kind in KINDS if str(name).startswith(kind)), None)

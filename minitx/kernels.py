@@ -2,8 +2,8 @@
 
 Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side,
 so its result lies feature after feature in memory, and norms and activations keep that order. Large
-work is spread over threads (threads.py). Each kernel has its plain float64 twin in the tests. Axis
-letters: see model.py.
+work is spread over threads (machine/threads.py). Each kernel has its plain float64 twin in the
+tests. Axis letters: see model.py.
 """
 
 import functools
@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .threads import even_step, product_step, spread
+from .machine.threads import even_step, product_step, spread
 
 # How large a chunk of work is that threads share. Measured; neither changes a result by more than
 # rounding.

@@ -41,10 +41,10 @@ from .kernels import (
     split_heads,
 )
 from .longer import is_outgrown, run_again
+from .machine.threads import passes
 from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, places, position_rows, token_numbers, turned
 from .side_by_side import qkv
-from .threads import passes
 
 ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-attention begin
 

@@ -11,9 +11,9 @@ from .arrays import Model
 from .edits import Edit, edits_by_point
 from .heads import read_tokens
 from .inputs import Batch, Ids, Texts, as_batch
+from .machine.progress import bar, step
 from .model import Start, forward, logits
 from .points import expand, has_texts, points
-from .progress import bar, step
 from .trace import Complete, Trace, run
 
 TOKENS = 128  # of patched runs that are computed at once

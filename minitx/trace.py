@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import show
 from .arrays import Model
 from .edits import Edit, edited, edits_by_point
 from .heads import why_no_logits
@@ -22,6 +21,7 @@ from .inputs import (
     check_source,
     source_arguments,
 )
+from .machine import show
 from .masks import Mask
 from .model import forward, logits
 from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points, text_of

@@ -54,7 +54,7 @@ def cache(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def one_thread():
     """One BLAS thread, whatever the environment says and whatever the test before has set."""
-    from minitx import threads
+    from minitx.machine import threads
 
     threads.limit(1)
     yield

@@ -25,8 +25,8 @@ from minitx.analysis import commands
 from minitx.analysis.contract import options, registry
 from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
-from minitx.files import read_json
-from minitx.text import UnknownWarning
+from minitx.loading.files import read_json
+from minitx.words.text import UnknownWarning
 
 ROOT = Path(__file__).parents[1]
 
@@ -567,7 +567,7 @@ def test_argparse_stops_wrong_flags(capsys, arguments, message):
 
 def test_the_command_sets_one_blas_thread_unless_told_otherwise(monkeypatch):
     code = (
-        "import os; from minitx import threads; from minitx.analysis.__main__ import main; "
+        "import os; from minitx.machine import threads; from minitx.analysis.__main__ import main; "
         "main(['run', 'predict', 'no-model']); "
         "print(threads.count(), os.environ['OPENBLAS_NUM_THREADS'])"
     )

@@ -6,8 +6,8 @@ import sys
 import warnings
 
 import minitx
-from minitx import interrupt
-from minitx.text import told_once
+from minitx.machine import interrupt
+from minitx.words.text import told_once
 
 from .. import experiments  # noqa: F401  (fills the registry)
 from ..machine import escapes, files, language

@@ -10,7 +10,7 @@ import minitx
 from minitx import weights
 from minitx.circuits.measure import with_places
 from minitx.heads import is_pooled, of_classes
-from minitx.labels import predicted
+from minitx.loading.labels import predicted
 from minitx.points import key_of
 
 from ..machine.files import writable_file, write

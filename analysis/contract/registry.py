@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_type_hints
 
-from minitx.mapped import require_arrays
+from minitx.machine.mapped import require_arrays
 
 from ..drawing.panels import Part
 from ..drawing.sentences import Sentences

@@ -9,7 +9,7 @@ n words of a document, T = (1 + fillers) n tokens of a spread one and its specia
 import numpy as np
 
 import minitx
-from minitx.parameters import parameters, writable
+from minitx.learning.parameters import parameters, writable
 
 from ..maths import profiles
 from ..measures import losses

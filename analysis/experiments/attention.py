@@ -91,11 +91,9 @@ def _check_number(pairs):
 
 def _drawn(model, patterns, ids, best, show, suffix):
     """Attention of heads [n T T] among the first tokens, and to their offsets over all of them."""
-    return {
-        f"pattern{suffix}": patterns[:, :show, :show],
-        f"pieces{suffix}": np.array(corpus.labels(model, ids[:show])),
-        f"at_offset{suffix}": _at_offsets(patterns, best),
-    }
+    result = {f"pattern{suffix}": patterns[:, :show, :show]}
+    result[f"pieces{suffix}"] = np.array(corpus.labels(model, ids[:show]))
+    return result | {f"at_offset{suffix}": _at_offsets(patterns, best)}
 
 
 def _patterns(model, document, pairs):

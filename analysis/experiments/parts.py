@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from minitx.finite import named_arrays
 from minitx.heads import is_pooled
+from minitx.loading.finite import named_arrays
 
 from ..contract import Asks, Of, options, register
 from ..drawing import When, draw, row

@@ -16,7 +16,7 @@ import scipy
 from minitx import POINTS
 from minitx import run as run_model
 from minitx.heads import axes_of_logits, is_pooled, of_classes
-from minitx.labels import predicted
+from minitx.loading.labels import predicted
 from minitx.model import CROSS, ENCODER
 
 from ..contract import Asks, NotApplicable, Of, options, register

@@ -14,7 +14,7 @@ from minitx import circuits
 from minitx.circuits.measure import mask_id, with_places
 from minitx.inputs import Batch
 from minitx.kernels import softmax_
-from minitx.labels import predicted
+from minitx.loading.labels import predicted
 
 from ..contract import verdict
 from ..machine.language import filled

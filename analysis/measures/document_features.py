@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 
 import minitx
-from minitx.files import as_floats
-from minitx.mapped import Mapped
-from minitx.parameters import parameters
+from minitx.learning.parameters import parameters
+from minitx.loading.files import as_floats
+from minitx.machine.mapped import Mapped
 
 from ..machine import files
 from ..machine.files import cache, writable

@@ -8,8 +8,8 @@ import re
 import numpy as np
 
 from minitx import head_weights
-from minitx.families import FAMILIES
 from minitx.kernels import layer_norm, linear
+from minitx.loading.families import FAMILIES
 
 from ..contract.registry import NotApplicable
 from ..maths import factors, profiles

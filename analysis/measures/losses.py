@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx import forward, logits
+from minitx.machine.threads import spread
 from minitx.model import identity
-from minitx.threads import spread
 
 from ..texts import corpus
 

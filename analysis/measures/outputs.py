@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 
 import minitx
-from minitx import labels
 from minitx.heads import is_pooled, of_classes, read_in
+from minitx.loading import labels
 
 from ..texts import corpus
 

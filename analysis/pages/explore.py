@@ -19,7 +19,7 @@ import numpy as np
 
 from minitx import head_weights
 from minitx.images import n_tokens, names
-from minitx.labels import predicted
+from minitx.loading.labels import predicted
 
 from ..contract import registry
 from ..machine import files, language

@@ -6,7 +6,7 @@ place (attributions.py). T tokens, L layers, H heads, W ways.
 
 import numpy as np
 
-from minitx.labels import predicted
+from minitx.loading.labels import predicted
 
 from ..contract.registry import NotApplicable
 from ..measures import attributions, document_features

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
-from minitx.files import read_json
+from minitx.loading.files import read_json
 from minitx.points import name_of
 
 from ..contract import sides

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.finite import named_arrays
+from minitx.loading.finite import named_arrays
 from minitx.points import expand, name_of, points
 
 from ..contract import sides

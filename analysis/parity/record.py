@@ -11,7 +11,7 @@ import numpy as np
 
 import minitx
 from minitx import points
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 from ..contract import options, sides
 from ..machine.files import writable_file

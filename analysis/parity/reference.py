@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from minitx.files import one_line
+from minitx.loading.files import one_line
 from minitx.points import POINTS, name_of, text_of
 
 from ..machine import files

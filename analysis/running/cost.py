@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.finite import named_arrays
+from minitx.loading.finite import named_arrays
 
 from ..contract import own_texts, sides
 from ..contract.registry import NotApplicable

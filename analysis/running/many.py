@@ -24,7 +24,8 @@ from functools import partial
 from multiprocessing import connection, resource_tracker
 from typing import NamedTuple
 
-from minitx import memory, threads
+from minitx import memory
+from minitx.machine import threads
 
 from ..contract import registry, sides
 from ..machine import escapes, progress

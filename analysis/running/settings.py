@@ -10,7 +10,7 @@ import numpy as np
 
 import minitx
 from minitx import weights
-from minitx.finite import named_arrays
+from minitx.loading.finite import named_arrays
 from minitx.weights import local
 
 from ..machine.files import as_json

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minitx
-from minitx import threads, weights
+from minitx import weights
 from minitx.arrays import Model
-from minitx.finite import named_arrays
-from minitx.text import Tokenizer
+from minitx.loading.finite import named_arrays
+from minitx.machine import threads
+from minitx.words.text import Tokenizer
 
 from ..contract.registry import NotApplicable
 from ..machine import doctor

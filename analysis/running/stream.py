@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minitx.interrupt import kept
-from minitx.training.saved import digest_of
+from minitx.learning.saved import digest_of
+from minitx.machine.interrupt import kept
 
 from ..machine import files, progress
 from . import executor, passes, together

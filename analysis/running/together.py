@@ -11,7 +11,7 @@ import time
 from contextvars import ContextVar, copy_context
 
 from minitx import memory
-from minitx.interrupt import kept
+from minitx.machine.interrupt import kept
 
 PATIENCE = 5.0  # seconds for an experiment to notice that the command was interrupted
 _current: ContextVar = ContextVar("meeting", default=None)

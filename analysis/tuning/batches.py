@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.gradients import UNCOUNTED
 from minitx.inputs import padded
+from minitx.learning.gradients import UNCOUNTED
 
 from ..measures import losses
 from ..texts import corpus, formats

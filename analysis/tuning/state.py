@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import dataclass
 
-from minitx.training.saved import pack_state, read_state, record_of_state
+from minitx.learning.saved import pack_state, read_state, record_of_state
 
 from ..machine.files import as_json, write
 from .training import text_of

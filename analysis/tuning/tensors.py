@@ -17,10 +17,10 @@ import numpy as np
 from safetensors.numpy import save
 
 import minitx
-from minitx.checkpoint import BUFFERS, model_of
-from minitx.families import FAMILIES, from_hf
-from minitx.files import read_config, read_tensors
-from minitx.parameters import owners, parameters
+from minitx.learning.parameters import owners, parameters
+from minitx.loading.checkpoint import BUFFERS, model_of
+from minitx.loading.families import FAMILIES, from_hf
+from minitx.loading.files import read_config, read_tensors
 from minitx.weights import local
 
 from ..machine.files import write

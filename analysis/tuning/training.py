@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
-from minitx.gradients import UNCOUNTED, expand_names
+from minitx.learning import adamw
+from minitx.learning.gradients import UNCOUNTED, expand_names
+from minitx.learning.parameters import owners, parameters
 from minitx.memory import all_freed_memory_kept
-from minitx.parameters import owners, parameters
-from minitx.training import adamw
 
 from . import batches
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from minitx import weights
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
 from ..contract.registry import Experiment

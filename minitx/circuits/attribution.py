@@ -11,11 +11,11 @@ import numpy as np
 
 from .. import head_weights
 from ..arrays import Model
-from ..gradients import classified_token_back, head_back, last_stream
 from ..heads import classified_token, is_pooled, read_in
 from ..inputs import Ids, as_target, check_source
+from ..learning.gradients import classified_token_back, head_back, last_stream
+from ..learning.tape import Back
 from ..points import name_of, points
-from ..tape import Back
 from .measure import Token, places, token_ids, with_places, with_tokens
 from .stream import EMBEDDINGS, POINT_OF, Stack, Step
 from .table import NOWHERE, Attribution, Row

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import head_weights
 from ..arrays import Model
-from ..mapped import require_arrays
+from ..machine.mapped import require_arrays
 from .scores import Scores
 
 Through = Literal["q", "k", "v"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import head_weights
 from ..arrays import Layer, Model
-from ..mapped import require_arrays
+from ..machine.mapped import require_arrays
 from ..trace import run
 from .repeated import PLACED, RandomTexts
 from .scores import Scores

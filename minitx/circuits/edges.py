@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import show
 from ..arrays import Model
+from ..machine import show
 from .agreement import Agreement, agreement
 from .effects import check_differ
 from .exact import exact_edges, exact_nodes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import show
+from ..machine import show
 
 DRAWS = 1000  # of the bootstrap
 LEVEL = 0.95

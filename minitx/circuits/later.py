@@ -6,8 +6,8 @@ All that comes before is as in a base run. N texts.
 import numpy as np
 
 from ..heads import is_pooled
+from ..machine.progress import step
 from ..model import Start, forward, logits
-from ..progress import step
 from .measure import Difference, with_tokens
 
 

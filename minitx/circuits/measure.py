@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Weights
 from ..heads import is_pooled, of_classes
 from ..inputs import whole_numbers
-from ..labels import class_number
+from ..loading.labels import class_number
 
 Token = str | int  # a text that is one token, or its id
 Pair = tuple[Token, Token | None]

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arrays import Model
 from ..inputs import Batch, Ids
+from ..machine.progress import bar
 from ..points import Key, expand, has_texts, name_of, points
-from ..progress import bar
 from ..sweep import at_once
 from .effects import Effects, Patched, check_into, partners, random_texts, without_gaps
 from .later import Later

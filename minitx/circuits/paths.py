@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import Model
+from ..machine.progress import bar
 from ..points import name_of, points
-from ..progress import bar
 from . import each
 from .effects import Effects, Patched, check_into, without_gaps
 from .graph import Graph, Node

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import show
 from ..arrays import Model
-from ..progress import bar, step
+from ..machine import show
+from ..machine.progress import bar, step
 from .edges import Edge, estimates, text
 from .effects import check_differ, interval, share
 from .graph import Graph

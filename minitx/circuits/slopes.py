@@ -7,11 +7,11 @@ were linear. N pairs of texts, R receivers, E edges.
 
 import numpy as np
 
-from ..backward import limited_back, mlp_back
-from ..backward_steps import norm_back
-from ..gradients import measure_back
 from ..head_weights import columns
 from ..kernels import join_heads, linear
+from ..learning.backward import limited_back, mlp_back
+from ..learning.backward_steps import norm_back
+from ..learning.gradients import measure_back
 from ..model import CROSS, ENCODER, split_heads
 from ..points import name_of, points
 from ..positions import turned

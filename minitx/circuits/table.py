@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import show
+from ..machine import show
 
 NOWHERE = -1  # a column's value where a component has no layer, head or place
 LARGEST = 10  # rows that are shown

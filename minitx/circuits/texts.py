@@ -10,7 +10,7 @@ import numpy as np
 
 from ..heads import read_tokens, require_head
 from ..inputs import Batch, as_target, check_batch, is_text, padded, source_arguments
-from ..mapped import require_arrays
+from ..machine.mapped import require_arrays
 from ..trace import Trace, run
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import show
-from ..files import read_json
+from ..loading.files import read_json
+from ..machine import show
 from ..points import Key, text_of
 
 RECORD, FORMAT = "collection.json", "minitx collection 1"

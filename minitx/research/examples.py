@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import show
 from ..arrays import Model
+from ..learning.saved import write
+from ..machine import show
 from ..points import Key
-from ..text import told_once
-from ..training.saved import write
+from ..words.text import told_once
 from .features import read_feature
 from .passes import encode, point_of, random_of, reader, vectors
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from safetensors import safe_open
 
-from .. import show
 from ..arrays import Model
 from ..inputs import Ids, Texts
+from ..learning.saved import pack_state, record_of_state, write
+from ..machine import show
 from ..points import Key
-from ..text import told_once
-from ..training.saved import pack_state, record_of_state, write
+from ..words.text import told_once
 from .labelled import of_file, read_labels, split
 from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 

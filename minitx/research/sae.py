@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from .. import show
 from ..arrays import Model
+from ..machine import show
 from ..points import Key
-from ..text import told_once
+from ..words.text import told_once
 from .sae_files import Settings, read_sae
 from .sae_kinds import ENCODERS, NORMS, at_random, explained
 from .sae_texts import Features, Recovered, features_of, recovered_of

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..files import listing, map_file, read_json
+from ..loading.files import listing, map_file, read_json
 from ..names import point_of
 from ..weights.local import BUNDLED
 

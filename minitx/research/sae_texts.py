@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import show
+from ..learning.saved import write
+from ..machine import show
 from ..points import text_of
-from ..training.saved import write
 from .passes import encode, encoded, listed, reader, vectors
 from .sae_kinds import at_random, explained
 from .steering import log_probabilities

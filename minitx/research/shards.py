@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Model
-from ..files import listing
-from ..finite import named_arrays
+from ..learning.saved import as_json, digest_of, write
+from ..loading.files import listing
+from ..loading.finite import named_arrays
 from ..points import Key, expand, points, text_of
-from ..text import told_once
-from ..training.saved import as_json, digest_of, write
+from ..words.text import told_once
 from .collection import (
     FORMAT,
     RECORD,

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import show
 from ..arrays import Model
 from ..heads import require_head
 from ..inputs import Ids, Texts
-from ..text import told_once
+from ..machine import show
 from ..trace import run
+from ..words.text import told_once
 from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 
 DRAWS, TRIED = 100, 20  # shuffled vectors; of them, those whose effect is measured

@@ -6,7 +6,7 @@ import surface
 
 from minitx import analysis
 from minitx.analysis.contract import former
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 RELEASED = read_json(surface.ARRAYS)
 

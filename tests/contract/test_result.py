@@ -15,8 +15,8 @@ from minitx import analysis, weights
 from minitx.analysis import commands
 from minitx.analysis.contract import registry, results, wording
 from minitx.analysis.running import blas, single
-from minitx.files import read_json
-from minitx.text import Wrapped
+from minitx.loading.files import read_json
+from minitx.words.text import Wrapped
 
 HOSTILE = '<script>alert("&")</script>'
 

@@ -8,7 +8,7 @@ from minitx.analysis.contract import nothing, registry, sensitivity
 from minitx.analysis.contract.rules import Asks, Below, Each, Every, Of, Provided, Without
 from minitx.analysis.pages import overview, section
 from minitx.analysis.running import single
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 
 def asked(rule, **given):

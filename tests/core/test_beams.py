@@ -17,10 +17,10 @@ from scipy.special import log_softmax
 
 import minitx
 from minitx import model as forward_pass
-from minitx.beams import Width, search
 from minitx.config_parts import Generation
-from minitx.constraints import constraints
-from minitx.prompts import read_prompts
+from minitx.generation.beams import Width, search
+from minitx.generation.constraints import constraints
+from minitx.generation.prompts import read_prompts
 
 GENERATED = tiny.GOLDEN / "generated"
 FAMILIES = "bart", "marian", "t5", "gpt2"

@@ -15,8 +15,8 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx import files
-from minitx.checkpoint import UnreadWarning
+from minitx.loading import files
+from minitx.loading.checkpoint import UnreadWarning
 
 E = "embeddings.word_embeddings.weight"
 

@@ -104,14 +104,14 @@ def test_ten_kills_leave_the_same_bytes(tmp_path):
 def test_workers_write_the_bytes_of_one_and_go_on(begun, tmp_path):
     """Also where the call was begun by one; and the threads of BLAS are what they were."""
     model, rows, folder = begun
-    n_threads = minitx.threads.count()
+    n_threads = minitx.machine.threads.count()
     minitx.collect(model, rows, KEEP, tmp_path / "one")
     for n in (2, 5):
         minitx.collect(model, rows, KEEP, tmp_path / str(n), workers=n)
         assert content(tmp_path / str(n)) == content(tmp_path / "one")
     minitx.collect(model, rows, KEEP, folder, workers=3)
     assert content(folder) == content(tmp_path / "one")
-    assert minitx.threads.count() == n_threads
+    assert minitx.machine.threads.count() == n_threads
     with pytest.raises(ValueError, match="workers is 0; expected a number of threads, 1 or more"):
         minitx.collect(model, rows, KEEP, folder, workers=0)
 

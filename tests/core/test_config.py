@@ -9,7 +9,7 @@ import tiny
 
 import minitx
 from minitx.config_parts import Generation
-from minitx.families import from_hf
+from minitx.loading.families import from_hf
 
 BERT = (
     "vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size "

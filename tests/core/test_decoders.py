@@ -10,7 +10,7 @@ import tiny
 
 import minitx
 from minitx import circuits
-from minitx.families import from_hf
+from minitx.loading.families import from_hf
 
 CLOSE = dict(rtol=0, atol=1e-12)
 WRITTEN = ["olmo2-shared", "gemma2-capped", "gemma3-window"]  # with norms of what is written

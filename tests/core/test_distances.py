@@ -10,9 +10,9 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.checkpoint import UnreadWarning
 from minitx.distances import log_distance
-from minitx.families import from_hf
+from minitx.loading.checkpoint import UnreadWarning
+from minitx.loading.families import from_hf
 
 CLOSE = dict(rtol=0, atol=1e-12)
 FIRST, SECOND = "deberta-masked", "deberta2-masked"

@@ -8,9 +8,9 @@ import pytest
 import tiny
 
 import minitx
-from minitx.checkpoint import UnreadWarning
-from minitx.files import read_tensors
-from minitx.parameters import parameters
+from minitx.learning.parameters import parameters
+from minitx.loading.checkpoint import UnreadWarning
+from minitx.loading.files import read_tensors
 
 
 def parts(folder):

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx.activations import ACTIVATIONS, gelu_
-from minitx.derivatives import SLOPES, activation, table
-from minitx.parameters import owners, parameters, writable
+from minitx.learning.derivatives import SLOPES, activation, table
+from minitx.learning.parameters import owners, parameters, writable
 
 GOLDEN = sorted((parity.GOLDEN / "gradients").glob("*.safetensors"))
 LIMIT = 1e-10  # of the largest entry; measured: 2e-14
@@ -96,7 +96,7 @@ def test_pieces_of_the_vocabulary_give_the_same(monkeypatch):
     tokens, targets, given = drawn(model, np.random.default_rng(4))
     wrt = ["W_E", "W_head", "ln_head_w", "logits", ("resid_post", -1)]
     whole = minitx.gradients(model, tokens, targets, wrt, **given)
-    monkeypatch.setattr(sys.modules["minitx.gradients"], "SCORES", 4 * 61)
+    monkeypatch.setattr(sys.modules["minitx.learning.gradients"], "SCORES", 4 * 61)
     pieces = minitx.gradients(model, tokens, targets, wrt, **given)
     assert abs(whole.loss - pieces.loss) < 1e-14
     assert whole["logits"].shape == (*tokens.shape, 61)

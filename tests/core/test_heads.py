@@ -11,8 +11,9 @@ import pytest
 import tiny
 
 import minitx
-from minitx import families, heads
-from minitx.checkpoint import UnreadWarning
+from minitx import heads
+from minitx.loading import families
+from minitx.loading.checkpoint import UnreadWarning
 
 OF_PICTURES = {"image", "taught", "projection"}  # test_images.py
 

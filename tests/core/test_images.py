@@ -22,7 +22,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import images
 from minitx.config import Picture
-from minitx.families import from_hf
+from minitx.loading.families import from_hf
 
 GOLDEN = tiny.GOLDEN / "images"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/config.json"))

@@ -9,8 +9,8 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import weights
+from minitx.learning.parameters import parameters
 from minitx.names import others_of, point_of
-from minitx.parameters import parameters
 
 
 class Tensor:

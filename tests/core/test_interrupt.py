@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import minitx
-from minitx import interrupt, threads
 from minitx.analysis import __main__ as cli
 from minitx.analysis.running import stream
+from minitx.machine import interrupt, threads
 
 ROOT = Path(__file__).parents[2]
 SITE = """

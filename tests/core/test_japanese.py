@@ -11,8 +11,8 @@ import make_japanese
 import numpy as np
 import pytest
 
-from minitx import japanese
-from minitx.text import Tokenizer
+from minitx.words import japanese
+from minitx.words.text import Tokenizer
 
 GOLDEN = make_japanese.HERE
 PACKAGES = "fugashi", "ipadic"

@@ -16,7 +16,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 import minitx
-from minitx.text import Tokenizer
+from minitx.words.text import Tokenizer
 
 # The pattern by which Llama 3 and Qwen cut a text into words.
 SPLIT = (

@@ -12,7 +12,7 @@ import tiny
 from scipy import special
 
 import minitx
-from minitx import kernels, threads
+from minitx import kernels
 from minitx.activations import ACTIVATIONS
 from minitx.kernels import (
     TILE,
@@ -22,6 +22,7 @@ from minitx.kernels import (
     normalise,
     softmax_,
 )
+from minitx.machine import threads
 
 GRID = np.concatenate(
     [np.linspace(-12, 12, 300_001), np.linspace(-1e-3, 1e-3, 1001), [1e-30, 0.0, -40, 40]]

@@ -7,7 +7,7 @@ import pytest
 import tiny
 
 from minitx.config import Config
-from minitx.families import FAMILIES, ONLY, from_hf, keys
+from minitx.loading.families import FAMILIES, ONLY, from_hf, keys
 
 TABLE = keys.library()["types"]
 DENIED = {  # keys of the library that minitx computes for their default alone: refused otherwise

@@ -11,11 +11,12 @@ import tiny
 from scipy.special import softmax
 
 import minitx
-from minitx import analysis, circuits, labels
+from minitx import analysis, circuits
 from minitx.analysis import commands
 from minitx.analysis.live.as_python import Given, code
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.pages import explore
+from minitx.loading import labels
 
 NAMES = "negative", "neutral", "positive"
 TEXT = "The man said that he was old"

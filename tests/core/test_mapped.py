@@ -1,4 +1,4 @@
-"""Matrices that stay in their file (minitx/mapped.py): the same results bit for bit, less memory.
+"""Matrices that stay in their file (machine/mapped.py): the same results bit for bit, less memory.
 
 Order: results, pieces, memory, what is asked of such a matrix, what refuses such a model.
 """
@@ -15,10 +15,11 @@ from counting import cores
 from processes import python
 
 import minitx
-from minitx import analysis, mapped, threads
-from minitx.files import read_tensors
-from minitx.parameters import parameters, writable
-from minitx.training import start
+from minitx import analysis
+from minitx.learning import start
+from minitx.learning.parameters import parameters, writable
+from minitx.loading.files import read_tensors
+from minitx.machine import mapped, threads
 
 STORED = {"BF16": tiny.bf16, "F16": lambda x: x.astype("<f2"), "F32": lambda x: x}
 VARIANTS = [

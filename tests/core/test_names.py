@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minitx
-from minitx.families import albert
+from minitx.loading.families import albert
 from minitx.names import point_of
 
 RECORD = json.loads(make_golden_names.FILE.read_text(encoding="utf-8"))["values"]

@@ -6,10 +6,10 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.checkpoint import UnreadWarning
 from minitx.config_parts import Generation
-from minitx.families import from_hf
-from minitx.finite import named_arrays
+from minitx.loading.checkpoint import UnreadWarning
+from minitx.loading.families import from_hf
+from minitx.loading.finite import named_arrays
 
 # --- config.json
 

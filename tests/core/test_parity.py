@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import heads
-from minitx.families import FAMILIES
+from minitx.loading.families import FAMILIES
 
 BOUND = {np.float64: 1e-10, np.float32: 1e-4}
 LATER = 1e-5  # float32 of parity.DECODERS and parity.TERMS

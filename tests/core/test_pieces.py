@@ -15,8 +15,8 @@ import pytest
 import standins
 
 import minitx
-from minitx import pieces
-from minitx.text import Tokenizer, of_stacks
+from minitx.words import pieces
+from minitx.words.text import Tokenizer, of_stacks
 
 GOLDEN = make_pieces.HERE
 needs_package = pytest.mark.skipif(

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import distances, positions, rotary
-from minitx.families import from_hf
+from minitx.loading.families import from_hf
 
 CLOSE = dict(rtol=0, atol=1e-12)
 ROTARY = [

@@ -12,8 +12,8 @@ import pytest
 import tiny
 
 from minitx import rotary
-from minitx.families import FAMILIES, from_hf
-from minitx.families.refused import REFUSED
+from minitx.loading.families import FAMILIES, from_hf
+from minitx.loading.families.refused import REFUSED
 
 CONFIGS = json.loads((tiny.GOLDEN / "refused/configs.json").read_text(encoding="utf-8"))
 # model types whose code is not in the library, but in their own folders

@@ -11,7 +11,8 @@ import pytest
 import tiny
 
 import minitx
-from minitx import show, weights
+from minitx import weights
+from minitx.machine import show
 
 LINES, COLUMNS, CHARACTERS = 10, 100, 1000
 

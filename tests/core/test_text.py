@@ -15,8 +15,8 @@ import tokenizer_folders
 import tokenizers
 
 import minitx
-from minitx.families import from_hf
-from minitx.text import Tokenizer
+from minitx.loading.families import from_hf
+from minitx.words.text import Tokenizer
 
 TEXT = "Hello world, the tide had gone out and the boats came home. "
 PIECES = (

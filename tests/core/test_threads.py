@@ -17,8 +17,8 @@ from counting import CAUSAL, MASKED, MIB, cores, sized
 from processes import python
 
 import minitx
-from minitx import threads
-from minitx.threads import spread
+from minitx.machine import threads
+from minitx.machine.threads import spread
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +316,7 @@ FORKED = """
 import os, signal, threading
 import numpy as np
 import minitx, tiny
-from minitx import threads
+from minitx.machine import threads
 from counting import MASKED, sized
 threads.limit(2)
 model = sized(MASKED)
@@ -344,7 +344,8 @@ def test_a_forked_process_computes_too():
 AFTER_THE_END = """
 import threading
 import numpy as np
-from minitx import kernels, threads
+from minitx import kernels
+from minitx.machine import threads
 threads.limit(2)
 x, W = np.ones((1, 512, 64), np.float32), np.ones((64, 256), np.float32)
 def work():

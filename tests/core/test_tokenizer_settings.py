@@ -9,7 +9,7 @@ import tokenizer_folders
 from folder_states import POINTER
 from tokenizer_folders import FOLDERS, PAIR, TEXTS, WORDS
 
-from minitx.text import Tokenizer
+from minitx.words.text import Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the tokenizer.json in .* cuts texts otherwise")
 GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
@@ -30,7 +30,7 @@ def why_refused(name):
 
 
 def is_ours(name, text):
-    """Whether minitx reads a text otherwise on purpose: see minitx/text.py.
+    """Whether minitx reads a text otherwise on purpose: see minitx/words/text.py.
 
     A vocab.txt with capitals is cased unless a setting says otherwise, and the <mask> of a RoBERTa
     without tokenizer.json takes the blank before it, as when these models were trained.

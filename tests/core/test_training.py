@@ -16,11 +16,11 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx.analysis import commands
-from minitx.families import from_hf
-from minitx.files import read_tensors
-from minitx.parameters import parameters
-from minitx.training import batches, saved, start, tokens
-from minitx.training.loop import Loop, snapshot_steps
+from minitx.learning import batches, saved, start, tokens
+from minitx.learning.loop import Loop, snapshot_steps
+from minitx.learning.parameters import parameters
+from minitx.loading.families import from_hf
+from minitx.loading.files import read_tensors
 from minitx.weights import local
 
 GOLDEN = load_file(parity.GOLDEN / "training.safetensors")

@@ -9,8 +9,8 @@ import pytest
 from minitx import analysis
 from minitx.analysis.pages import explore
 from minitx.config import Config
-from minitx.families import FAMILIES
-from minitx.files import read_json
+from minitx.loading.families import FAMILIES
+from minitx.loading.files import read_json
 
 ROOT = Path(__file__).parents[2]
 BASE = dict(

@@ -6,7 +6,7 @@ from minitx import analysis
 from minitx.analysis.experiments import _relearn_table
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import position_tables
-from minitx.parameters import parameters
+from minitx.learning.parameters import parameters
 
 
 def test_words_stand_apart(bundled):

@@ -31,6 +31,6 @@ def test_damaged_inputs_are_refused_in_a_line_or_read_as_they_are():
 
 
 def test_a_damage_that_is_read_without_a_word_is_found():
-    planted = "from minitx.training import saved\nsaved.digest_of = lambda *_: 'as it was'"
+    planted = "from minitx.learning import saved\nsaved.digest_of = lambda *_: 'as it was'"
     status, text = tried(planted, 300, 3, ["--only", "training"])
     assert status == 1 and "\n  silent: " in text, text

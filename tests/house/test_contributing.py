@@ -9,7 +9,7 @@ from pathlib import Path
 import mutants
 import pytest
 
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 LIST = "analysis/experiments/__init__.py"
 EXAMPLE = "analysis/experiments/first_token.py"

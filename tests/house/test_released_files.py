@@ -14,8 +14,8 @@ from minitx.analysis.__main__ import main
 from minitx.analysis.contract import registry
 from minitx.analysis.running import many
 from minitx.analysis.tuning import tune
-from minitx.files import read_json
-from minitx.training.loop import Loop
+from minitx.learning.loop import Loop
+from minitx.loading.files import read_json
 
 RELEASED = Path(__file__).parents[1] / "released"
 HISTORY = RELEASED / "history"

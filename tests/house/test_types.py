@@ -108,7 +108,7 @@ SURFACE = {f"minitx.{name}": getattr(minitx, name) for name in minitx.__all__}
 SURFACE |= {f"weights.{name}": getattr(weights, name) for name in weights.__all__}
 SURFACE |= {f"circuits.{name}": getattr(circuits, name) for name in circuits.__all__}
 SURFACE |= {"analysis.run": analysis.run, "analysis.Result": Result}
-SURFACE |= {"Config": minitx.config.Config, "Tokenizer": minitx.text.Tokenizer}
+SURFACE |= {"Config": minitx.config.Config, "Tokenizer": minitx.words.text.Tokenizer}
 INSIDE = "minitx.Cache.with_new", "minitx.Cache.append"  # what a forward pass calls
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from minitx import lessons
 from minitx.analysis.__main__ import main
-from minitx.files import read_json
 from minitx.lessons import build, command, notebook
 from minitx.lessons.notebook import Cell
+from minitx.loading.files import read_json
 
 
 def written(*code):

@@ -11,7 +11,7 @@ import pytest
 
 from minitx.analysis.machine import files
 from minitx.analysis.machine.files import write, write_all
-from minitx.training import saved
+from minitx.learning import saved
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):

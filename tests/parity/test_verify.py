@@ -17,7 +17,7 @@ import minitx
 from minitx import testing, weights
 from minitx.analysis.__main__ import main
 from minitx.analysis.parity import batches, compare, models, reference
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 PARITY = tiny.GOLDEN / "parity"
 OF_A_PAGE = "page-on-ci"  # whose model the page makes; docs/test_ci.py compares them

@@ -10,7 +10,7 @@ from minitx.analysis.commands import report as report_command
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import report, themes
 from minitx.analysis.running import budget
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 NAMES = [*registry.EXPERIMENTS]
 

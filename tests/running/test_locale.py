@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from minitx import weights
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 NAME = "módel\nx"
 TEXT = "Café in the 日本 morning, and then he went out of the room."

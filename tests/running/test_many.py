@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import minitx
-from minitx import threads
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.machine import progress
 from minitx.analysis.running import budget, executor, many
 from minitx.analysis.running.single import Failure
+from minitx.machine import threads
 
 MODEL = "tiny-gpt2"
 NAMES = "positions", "attention", "alignment", "probe", "bases", "models"

@@ -17,7 +17,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.machine import files
 from minitx.analysis.running import settings, stream
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 

@@ -16,9 +16,9 @@ import pytest
 import tiny
 
 import minitx
-from minitx import threads
 from minitx.arrays import Layer, Weights
-from minitx.stored_shapes import SHAPES
+from minitx.loading.stored_shapes import SHAPES
+from minitx.machine import threads
 
 MIB = 1 << 20
 # norm after and before, without and with a T x T mask

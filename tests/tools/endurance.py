@@ -47,9 +47,9 @@ import jobs
 import numpy as np
 
 import minitx
-from minitx import threads
 from minitx.analysis.running import stream
-from minitx.interrupt import kept
+from minitx.machine import threads
+from minitx.machine.interrupt import kept
 
 LIMIT = 60  # seconds without progress of a thread
 CHILD_LIMIT = 50  # seconds of a child

@@ -36,7 +36,7 @@ FEW = "--documents 4 --tokens 32 --out out"
 READ = f"minitx run profiles tiny-roberta {FEW} --text "
 CUT = """
 from pathlib import Path
-from minitx.text import Tokenizer
+from minitx.words.text import Tokenizer
 print(Tokenizer(Path({!r}), {!r}).encode({!r}))
 """
 SERVED = """

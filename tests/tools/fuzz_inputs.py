@@ -50,9 +50,9 @@ from minitx.analysis.live.runs import Runs
 from minitx.analysis.parity import reference
 from minitx.analysis.running import single, stream
 from minitx.analysis.texts import formats, pairs
-from minitx.text import UnknownWarning
-from minitx.training import saved
+from minitx.learning import saved
 from minitx.weights import local
+from minitx.words.text import UnknownWarning
 
 SECONDS = 60  # that a case may take: 40 MB of empty lines on a busy machine
 LONGEST = 1000  # letters of a clear message

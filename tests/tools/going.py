@@ -1,6 +1,6 @@
 """A function whose parameter has a new name, and one that goes away."""
 
-from minitx import deprecation
+from minitx.machine import deprecation
 
 
 @deprecation.renamed(b="second")

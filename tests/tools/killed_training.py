@@ -16,7 +16,7 @@ import folders
 import trained
 
 import minitx
-from minitx.training import saved
+from minitx.learning import saved
 
 STEPS = 60
 TEXT = ["the dog ran to the sea", "a cat sat on the sand", "then it was late"] * 20

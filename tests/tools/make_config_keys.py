@@ -1,11 +1,11 @@
-"""The keys that the reference library knows in a config.json: minitx/families/keys.json.
+"""The keys that the reference library knows in a config.json: minitx/loading/families/keys.json.
 
     python tests/tools/make_config_keys.py          writes the file (needs torch and the library)
     python tests/tools/make_config_keys.py --check  says how the library differs from the file
 
 For each model type {key: default}: fields of the library's config class; what its code asks the
 config for by getattr, and what the class takes from other keys; for old spellings the key that they
-stand for. minitx/families/keys.py refuses what is not at its default and not read. Exit status 1
+stand for. Its keys.py refuses what is not at its default and not read. Exit status 1
 where a key is new to a type that the file has: it must be read, or be in INERT, or stay refused.
 """
 
@@ -24,8 +24,8 @@ from transformers.generation.configuration_utils import GenerationConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.processing_utils import ImagesKwargs
 
-from minitx.families import FAMILIES
 from minitx.images import KINDS
+from minitx.loading.families import FAMILIES
 
 FILE = Path(__file__).parents[2] / "minitx" / "families" / "keys.json"
 BASE = {field.name for field in dataclasses.fields(PreTrainedConfig)}

@@ -29,7 +29,7 @@ from minitx import model as core
 from minitx import positions as core_positions
 from minitx import side_by_side
 from minitx.heads import is_pooled
-from minitx.parameters import is_tied_output, owners, parameters, with_arrays
+from minitx.learning.parameters import is_tied_output, owners, parameters, with_arrays
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OUT = GOLDEN / "gradients"

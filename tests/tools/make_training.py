@@ -21,8 +21,8 @@ from make_tuning import optimizer_of
 from safetensors.numpy import save_file
 
 import minitx
-from minitx.training import start
-from minitx.training.adamw import rate_of
+from minitx.learning import start
+from minitx.learning.adamw import rate_of
 
 OUT = Path(__file__).parents[1] / "golden" / "training.safetensors"
 FOLDERS = ["bert-masked", "roberta-masked", "xlm-roberta-masked", "camembert-masked"]

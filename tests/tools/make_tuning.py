@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 import minitx
 from minitx.analysis.tuning import tensors
-from minitx.training import adamw
+from minitx.learning import adamw
 
 OUT = Path(__file__).parents[1] / "golden" / "tuning.safetensors"
 FOLDERS = ["bert-masked", "roberta-masked", "distilbert-untied", "electra-token", "mpnet-masked"]

@@ -13,7 +13,7 @@ import tiny
 import tokenizers
 
 import minitx
-from minitx.text import Wrapped
+from minitx.words.text import Wrapped
 
 # what an architecture is called that says most; the families' own folders, by choice
 TELLING = "LM", "ConditionalGeneration", "MTModel", "PreTraining", "ImageClassification", ""

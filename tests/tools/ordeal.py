@@ -25,10 +25,10 @@ import folders
 import numpy as np
 
 import minitx
-from minitx.checkpoint import UnreadWarning
-from minitx.families import FAMILIES
+from minitx.loading.checkpoint import UnreadWarning
+from minitx.loading.families import FAMILIES
 from minitx.memory import keep_freed_memory
-from minitx.text import UnknownWarning
+from minitx.words.text import UnknownWarning
 
 TEXT = "A dog, 二 Bü!"
 SPARE = 32 << 20  # bytes that a case may always use: parsed JSON, a tokenizer

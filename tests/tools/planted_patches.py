@@ -12,7 +12,7 @@ import tiny
 
 from minitx import weights
 from minitx.images import Preprocessor
-from minitx.training.start import start
+from minitx.learning.start import start
 
 WAVES = 1, 2, 3
 SIDE = 8

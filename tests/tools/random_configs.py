@@ -41,7 +41,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import minitx
 from minitx import images
-from minitx.families import FAMILIES, keys
+from minitx.loading.families import FAMILIES, keys
 
 BOUND = 1e-6  # of the largest; measured 3e-8 at most, Marian's sinusoids, which stay float32
 SHARED = {"Albert": make_golden_shared.ALBERT}
@@ -284,7 +284,7 @@ def of_output(model, out):
 def ours(folder, class_name, given):
     """The same of minitx; the mask's positions are columns, as in the library."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", minitx.checkpoint.UnreadWarning)
+        warnings.simplefilter("ignore", minitx.loading.checkpoint.UnreadWarning)
         model = minitx.load(folder, dtype=np.float64)
     x = {name: tensor.numpy() for name, tensor in given.items()}
     if "pixel_values" in x:

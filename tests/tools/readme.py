@@ -67,7 +67,7 @@ def heads():
 
 
 def loads():
-    from minitx.families import FAMILIES
+    from minitx.loading.families import FAMILIES
 
     rows = []
     for model_type, family in FAMILIES.items():
@@ -80,7 +80,7 @@ def loads():
 
 
 def families():
-    from minitx.families import FAMILIES
+    from minitx.loading.families import FAMILIES
 
     types = ", ".join(f"`{model_type}`" for model_type in FAMILIES)
     return textwrap.fill(f"Model types that load: {types}.", 120, break_on_hyphens=False)
@@ -88,8 +88,8 @@ def families():
 
 def refusals():
     """Every model type, size and setting that is rejected by name."""
-    from minitx.families import FAMILIES, ONLY
-    from minitx.families.refused import PARTLY, REFUSED, WIDTHS
+    from minitx.loading.families import FAMILIES, ONLY
+    from minitx.loading.families.refused import PARTLY, REFUSED, WIDTHS
 
     rows = [[f"`{name}`", x.why, f"`{x.nearest}`"] for name, x in REFUSED.items()]
     for name, x in PARTLY.items():

@@ -56,18 +56,20 @@ ON_CALL = {
 # floor -> modules of minitx: the same floor is allowed here, as long as there is no circle
 MODULES = {
     0: """
-        interrupt progress deprecation threads show mapped memory activations kernels side_by_side
-        config heads japanese masks cache hooks longer config_parts byte_pieces tokenizer_kinds
-        constraints held_heads
+        memory activations kernels side_by_side config heads masks cache hooks longer config_parts
+        machine.interrupt machine.progress machine.deprecation machine.threads machine.show
+        machine.mapped words.japanese words.byte_pieces words.tokenizer_kinds loading.held_heads
+        generation.constraints
     """,
     1: """
-        head_weights distances positions rotary arrays model inputs images joined pieces text
-        tokenizer_settings files families labels stored_shapes checkpoint finite in_memory prompts
-        sampling derivatives
+        head_weights distances positions rotary arrays model inputs images sampling
+        words.pieces words.text words.tokenizer_settings learning.derivatives generation.prompts
+        loading.joined loading.files loading.families loading.labels loading.stored_shapes
+        loading.checkpoint loading.finite loading.in_memory
     """,
     2: """
-        beams points names edits trace cost steps generate sweep similarity resized parameters
-        tape backward_steps backward_distances backward gradients circuits research training
+        points names edits trace cost generate sweep similarity resized circuits research learning
+        generation.beams generation.steps
     """,
 }
 INSIDE = {f"minitx.{name}": floor for floor in MODULES for name in MODULES[floor].split()}

@@ -8,7 +8,7 @@ experiment), points and their axes. Arrays of experiments are in tests/released/
 
 A name of the last release has to stay, and whoever calls it as it was has to be understood: its
 parameters keep their names and their order, and new ones have defaults. What does not stay is
-deprecated for a minor version first (minitx/deprecation.py), and named under Breaking in
+deprecated for a minor version first (minitx/machine/deprecation.py), and named under Breaking in
 CHANGELOG.md: of the last release's surface, what begins with "deprecated" may go, and of a
 parameter "new|old" the old name.
 """

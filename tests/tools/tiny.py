@@ -15,7 +15,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.finite import named_arrays
+from minitx.loading.finite import named_arrays
 from minitx.points import ON_REQUEST, name_of, points
 
 GOLDEN = Path(__file__).parents[1] / "golden"

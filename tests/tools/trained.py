@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from minitx.training.batches import Words
-from minitx.training.loop import How, Loop
-from minitx.training.start import start
-from minitx.training.tokens import Stream
+from minitx.learning.batches import Words
+from minitx.learning.loop import How, Loop
+from minitx.learning.start import start
+from minitx.learning.tokens import Stream
 
 SIZES = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 8}
 SIZES |= {"intermediate_size": 12, "vocab_size": 24, "max_position_embeddings": 20}

@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.text import Text
 
-from minitx import families, weights
+from minitx import weights
 from minitx.analysis.drawing import draw
 from minitx.analysis.machine import language
 from minitx.analysis.maths import masks
+from minitx.loading import families
 
 METHODS = "MLP LayerNorm RMSNorm RoPE ALiBi softmax log CCA SVD FFT ID pca umap tsne"
 MODELS = [*weights.bundled(), *families.FAMILIES, *weights.KNOWN, "clean", "corrupt"]

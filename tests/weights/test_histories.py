@@ -9,7 +9,7 @@ import pytest
 import minitx
 from minitx import weights
 from minitx.analysis.forming import seeds
-from minitx.parameters import parameters
+from minitx.learning.parameters import parameters
 
 CARD = (weights.find(weights.histories()[0]).parent / "README.md").read_text(encoding="utf-8")
 

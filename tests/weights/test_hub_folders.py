@@ -14,7 +14,7 @@ from downloads import ROOT, Machine
 from hub import Hub
 
 import minitx
-from minitx import pieces
+from minitx.words import pieces
 
 SOURCE, TARGET = "I am a small frog.", "Ein kleiner Frosch."
 LISTED = {  # what is wanted of each folder

@@ -6,13 +6,13 @@ import trained
 
 import minitx
 from minitx import weights
-from minitx.families import from_hf
-from minitx.files import read_json, read_tensors
-from minitx.gradients import UNCOUNTED
-from minitx.parameters import parameters
-from minitx.training.adamw import AdamW
-from minitx.training.start import start
-from minitx.training.tokens import END
+from minitx.learning.adamw import AdamW
+from minitx.learning.gradients import UNCOUNTED
+from minitx.learning.parameters import parameters
+from minitx.learning.start import start
+from minitx.learning.tokens import END
+from minitx.loading.families import from_hf
+from minitx.loading.files import read_json, read_tensors
 from minitx.weights import dates
 from minitx.weights.training import (
     recipe,

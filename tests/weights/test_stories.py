@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from minitx.analysis.experiments import joint_space
 from minitx.analysis.texts import corpus, formats, recipients
-from minitx.gradients import UNCOUNTED
+from minitx.learning.gradients import UNCOUNTED
 from minitx.weights import grammar, stories
 from minitx.weights.training import stories_measure as measure
 from minitx.weights.training import train_stories as training
@@ -209,7 +209,7 @@ def test_training_goes_on_from_its_state(tmp_path, monkeypatch):
     plan = [row._replace(steps=2, batch=2) for row in training.PLAN]
     monkeypatch.setattr(training, "PLAN", plan)
     whole = training.make(tmp_path / "whole")
-    monkeypatch.setattr("minitx.training.saved.SECONDS", 0.0)
+    monkeypatch.setattr("minitx.learning.saved.SECONDS", 0.0)
     stopped = failing.once(4, training.Stories.step, KeyboardInterrupt())
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(training.Stories, "step", stopped)

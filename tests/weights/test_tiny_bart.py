@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minitx.files import read_json
-from minitx.text import Tokenizer
+from minitx.loading.files import read_json
 from minitx.weights import dates, local
+from minitx.words.text import Tokenizer
 
 FOLDER = local.BUNDLED / "tiny-bart"
 TOKENIZER = Tokenizer(FOLDER, "bart")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import minitx
-from minitx.gradients import UNCOUNTED
+from minitx.learning.gradients import UNCOUNTED
 from minitx.weights.training import train_induction as training
 
 

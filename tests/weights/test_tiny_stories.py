@@ -6,9 +6,9 @@ import pytest
 import minitx
 from minitx import analysis
 from minitx.analysis.contract import own_texts
-from minitx.text import UnknownWarning
 from minitx.weights import stories
 from minitx.weights.training import stories_measure as measure
+from minitx.words.text import UnknownWarning
 
 TEXT = "When Mary and John went to the park, John gave the ball to"
 FEW = 60  # stories of a kind; the card has 1,000

@@ -18,9 +18,9 @@ from minitx import weights
 from minitx.analysis import commands
 from minitx.analysis.tuning import batches, state, tensors, training
 from minitx.analysis.tuning.tune import tune, with_positions
-from minitx.files import read_json
-from minitx.parameters import parameters
-from minitx.training import adamw
+from minitx.learning import adamw
+from minitx.learning.parameters import parameters
+from minitx.loading.files import read_json
 
 GOLDEN = load_file(parity.GOLDEN / "tuning.safetensors")
 LABELLED = "text,label\n" + "The dog ran to the sea and sat.,dog\nA cat is here at last.,cat\n" * 8

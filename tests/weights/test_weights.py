@@ -15,7 +15,7 @@ from hub import Hub, blob_id, sha256
 from pytest import raises
 
 from minitx import weights
-from minitx.files import read_json
+from minitx.loading.files import read_json
 from minitx.weights import local
 
 FILES = {

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import weights
 from minitx.analysis.texts import corpus
-from minitx.files import read_json
+from minitx.loading.files import read_json
 
 STORED = {  # how a place enters: model types, and the table or bias that the file must have
     "causal-learned": ("gpt2", "wpe.weight"),

@@ -1,7 +1,7 @@
 """What the recipes share: books, a model that grows in stages, a checkpoint in float16.
 
 Read downward: books and their pieces, stages, files and options. In NumPy alone, by
-minitx.training.
+minitx.learning.
 """
 
 import argparse
@@ -13,18 +13,18 @@ import numpy as np
 from safetensors.numpy import load_file, save
 
 from minitx import weights
-from minitx.families import FAMILIES, from_hf
-from minitx.files import read_json
-from minitx.gradients import gradients
-from minitx.parameters import parameters
+from minitx.learning.batches import NOTHING, Words
+from minitx.learning.gradients import gradients
+from minitx.learning.loop import How
+from minitx.learning.parameters import parameters
+from minitx.learning.saved import Folder, as_json, write
+from minitx.learning.stages import Stage, Staged
+from minitx.learning.start import WRITERS, head_of, in_one_vector, size_of_writers, start
+from minitx.learning.tokens import END, learned, settings_of, stream
+from minitx.learning.train import hashes, in_folder
+from minitx.loading.families import FAMILIES, from_hf
+from minitx.loading.files import read_json
 from minitx.positions import sinusoids
-from minitx.training.batches import NOTHING, Words
-from minitx.training.loop import How
-from minitx.training.saved import Folder, as_json, write
-from minitx.training.stages import Stage, Staged
-from minitx.training.start import WRITERS, head_of, in_one_vector, size_of_writers, start
-from minitx.training.tokens import END, learned, settings_of, stream
-from minitx.training.train import hashes, in_folder
 
 HELD_OUT = Path(__file__).parents[2] / "analysis" / "texts" / "sample.txt"
 INIT = 0.08  # deviation of the first weights

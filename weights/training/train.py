@@ -10,9 +10,9 @@ word that stands for another was any of the vocabulary.
 
 import numpy as np
 
-from minitx.gradients import UNCOUNTED
-from minitx.training.batches import Batch, Words
-from minitx.training.saved import as_json
+from minitx.learning.batches import Batch, Words
+from minitx.learning.gradients import UNCOUNTED
+from minitx.learning.saved import as_json
 from minitx.weights.training.recipe import Recipe, Row, make, options
 
 PAIRS = 0.125  # share of BERT's inputs that are two segments, so that its second type is learned

@@ -15,10 +15,10 @@ from tokenizers import Tokenizer, decoders, models, processors
 
 import minitx
 from minitx import weights
-from minitx.files import read_json
-from minitx.training.batches import Batch
-from minitx.training.stages import Stage, Staged
-from minitx.training.tokens import Stream
+from minitx.learning.batches import Batch
+from minitx.learning.stages import Stage, Staged
+from minitx.learning.tokens import Stream
+from minitx.loading.files import read_json
 from minitx.weights import dates
 from minitx.weights.training.recipe import HOW, WARM_UP, train
 

@@ -2,7 +2,7 @@
 
     python -m minitx.weights.training.train_deep --text FOLDER --out FOLDER
 
-The stages of deep-roberta without its spans, by minitx.training: layers are added as copies, inputs
+The stages of deep-roberta without its spans, by minitx.learning: layers are added as copies, inputs
 grow longer, matrices that write to the stream begin small, and in a step each layer is left out at
 random. It may be stopped at any time and goes on from FOLDER when called again. Read downward:
 stages, a loop that leaves out layers.
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.gradients import gradients
-from minitx.parameters import parameters, with_arrays
-from minitx.training.start import WRITERS
+from minitx.learning.gradients import gradients
+from minitx.learning.parameters import parameters, with_arrays
+from minitx.learning.start import WRITERS
 from minitx.weights.training.recipe import Grown, Recipe, Row, make, options
 
 SMALL = 0.2  # of their size: how matrices that write to the stream begin

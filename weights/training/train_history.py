@@ -25,15 +25,15 @@ from minitx.analysis import forming
 from minitx.analysis.forming import moments
 from minitx.arrays import Weights
 from minitx.config import Rotary
-from minitx.families import from_hf
-from minitx.files import read_json
+from minitx.learning import batches, loop, tokens
+from minitx.learning.saved import RECORD, as_json, digest_in, write
+from minitx.learning.start import in_one_vector, start
+from minitx.loading.families import from_hf
+from minitx.loading.files import read_json
 from minitx.memory import all_freed_memory_kept
 from minitx.positions import frequencies, sinusoids
-from minitx.text import Tokenizer
-from minitx.training import batches, loop, tokens
-from minitx.training.saved import RECORD, as_json, digest_in, write
-from minitx.training.start import in_one_vector, start
 from minitx.weights.training.recipe import HELD_OUT, INIT, lines_of
+from minitx.words.text import Tokenizer
 
 CONTEXT, WIDTH, HEADS, LAYERS, VOCAB = 28, 64, 4, 2, 192
 SETTINGS = {

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from minitx.analysis.tuning import batches, state, tensors, training
-from minitx.gradients import UNCOUNTED
+from minitx.learning.gradients import UNCOUNTED
 
 START = "<|endoftext|>"  # and every word that is not known
 WORDS = (

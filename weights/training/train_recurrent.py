@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save
 
-from minitx.training.adamw import AdamW, clipped
-from minitx.training.saved import write
+from minitx.learning.adamw import AdamW, clipped
+from minitx.learning.saved import write
 from minitx.weights.training.recipe import HOW
 
 WIDTH = 48

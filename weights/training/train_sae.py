@@ -17,7 +17,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import minitx
-from minitx.training.adamw import AdamW, rate_of
+from minitx.learning.adamw import AdamW, rate_of
 from minitx.weights import stories
 
 POINT, HOOK = ("resid_pre", 2), "blocks.2.hook_resid_pre"

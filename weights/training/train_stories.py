@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.gradients import UNCOUNTED
-from minitx.training.batches import Batch
-from minitx.training.stages import Stage, Staged
-from minitx.training.tokens import Stream
+from minitx.learning.batches import Batch
+from minitx.learning.gradients import UNCOUNTED
+from minitx.learning.stages import Stage, Staged
+from minitx.learning.tokens import Stream
 from minitx.weights import stories
 from minitx.weights.training.recipe import HOW, train
 

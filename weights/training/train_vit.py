@@ -2,7 +2,7 @@
 
     python -m minitx.weights.training.train_vit --out FOLDER
 
-Every step draws its own pictures (weights/shapes.py). It learns by minitx.training, without torch.
+Every step draws its own pictures (weights/shapes.py). It learns by minitx.learning, without torch.
 Read downward: settings, batches, the loop, files.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 from safetensors.numpy import save
 
 from minitx.images import Preprocessor, rows_of
-from minitx.training.batches import Batch
-from minitx.training.loop import How, Loop
-from minitx.training.saved import as_json, write
-from minitx.training.start import start
+from minitx.learning.batches import Batch
+from minitx.learning.loop import How, Loop
+from minitx.learning.saved import as_json, write
+from minitx.learning.start import start
 from minitx.weights import shapes
 
 CONFIG = {

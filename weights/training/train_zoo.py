@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from minitx.training.start import WRITERS
+from minitx.learning.start import WRITERS
 from minitx.weights.training.recipe import INIT, Recipe, Row, make, options, waves
 
 # One layer first: heads that look at neighbours form there within 4 million tokens. Its copies

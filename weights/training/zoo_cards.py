@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 
-from minitx.families import from_hf
-from minitx.files import read_json
-from minitx.training.saved import RECORD, as_json, write
+from minitx.learning.saved import RECORD, as_json, write
+from minitx.loading.families import from_hf
+from minitx.loading.files import read_json
 from minitx.weights.training import zoo_measure as zoo
 from minitx.weights.training.recipe import HELD_OUT
 from minitx.weights.training.train_zoo import RECIPES

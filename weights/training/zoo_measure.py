@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 import minitx
-from minitx.parameters import parameters, with_arrays
-from minitx.training.tokens import mask_of
+from minitx.learning.parameters import parameters, with_arrays
+from minitx.learning.tokens import mask_of
 from minitx.weights.training.recipe import FRESH, is_masked, waves
 
 MASK = 0.15  # of the tokens of a text, the same at every length

@@ -1,0 +1,199 @@
+"""A training in a folder: snapshots that load as any checkpoint, and a state to go on from.
+
+FOLDER/config.json, model.safetensors, tokenizer.json …     the model at the end
+FOLDER/steps/000123/                                        the same after 123 steps
+FOLDER/train.json                                           settings, and the loss of each step
+FOLDER/state.safetensors                                    until the end: where to go on
+"""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from ..loading.files import one_line, read_json
+from ..weights import local, writing
+
+STATE, RECORD, TENSORS = "state.safetensors", "train.json", "model.safetensors"
+FORMAT = 1  # of train.json, also of one that names none
+SECONDS = 30.0  # between two states
+
+
+@dataclass
+class Folder:
+    """Where a Loop is kept; settings: all that it depends on; files: the tokenizer's."""
+
+    path: Path
+    settings: dict
+    files: dict
+    saved: float = 0.0
+
+    def after(self, loop, is_snapshot):
+        """Called before the first step and after each."""
+        if is_snapshot:
+            self.checkpoint(loop.start, self.snapshot(loop.done))
+        now = time.monotonic()
+        if 0 < loop.done < loop.how.steps and now - self.saved > SECONDS:
+            self.save(loop)
+            self.saved = now
+
+    def snapshot(self, step):
+        """The folder of the snapshot after a number of steps."""
+        return self.path / "steps" / f"{step:06}"
+
+    def is_used(self):
+        """Whether the folder holds a run, ended or not."""
+        return any((self.path / name).exists() for name in (STATE, RECORD, "steps"))
+
+    def checkpoint(self, start, folder):
+        """A folder in Hugging Face layout; the tensors come last, so with them it is whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {"config.json": as_json(start.settings), **self.files}
+        for name, content in texts.items():
+            write(folder / name, content)
+        write(folder / TENSORS, save(start.tensors(), metadata={"format": "pt"}))
+
+    def save(self, loop):
+        """Replaces the state."""
+        record = {"settings": self.settings, "steps": loop.done, "losses": loop.losses}
+        self.path.mkdir(parents=True, exist_ok=True)
+        write(self.path / STATE, pack_state(state_of(loop), json.dumps(record)))
+
+    def take_up(self, loop):
+        """Puts the saved state into the Loop; there may be none.
+
+        Raises ValueError where it was saved with other settings, or is no state.
+        """
+        path = self.path / STATE
+        if not path.is_file():
+            return
+        record = record_of_state(path)
+        self.same(record["settings"])
+        loop.place(record["steps"])
+        read_state(path, state_of(loop))
+        loop.optimizer.steps, loop.losses = record["steps"], record["losses"]
+
+    def same(self, settings):
+        """Raises ValueError that names what differs from the settings of a saved run."""
+        own = json.loads(json.dumps(self.settings))
+        names = [name for name in own | settings if own.get(name) != settings.get(name)]
+        if names:
+            first = names[0]
+            raise ValueError(
+                f"resume: the run in {self.path} has other settings: {first} was "
+                f"{settings.get(first)!r:.80} and is {own.get(first)!r:.80} (differing: "
+                f"{', '.join(names)})"
+            )
+
+    def end(self, loop, snapshots):
+        """The checkpoint and the record; the state is not needed any more."""
+        self.checkpoint(loop.start, self.path)
+        record = {"format": FORMAT, "settings": self.settings, "snapshots": snapshots}
+        record["sha256"] = {step: digest_in(self.snapshot(step)) for step in snapshots}
+        write(self.path / RECORD, as_json(record | {"losses": loop.losses}))
+        (self.path / STATE).unlink(missing_ok=True)
+
+    def ended(self):
+        """The record of a run that has ended, or None. Raises ValueError for another format."""
+        path = self.path / RECORD
+        if not path.is_file():
+            return None
+        record = read_json(path)
+        if (format_ := record.get("format", FORMAT)) != FORMAT:
+            raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
+        for name, is_right in RIGHT.items():
+            if not is_right(record.get(name)):
+                raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+        on_disk = {int(x.name) for x in self.path.glob("steps/*") if x.name.isdecimal()}
+        if lost := on_disk - {*record["snapshots"]}:
+            raise ValueError(f"{path} is damaged: 'snapshots' lacks {min(lost)}, which steps/ has")
+        return record
+
+
+RIGHT = {  # what a record has, and whether it is of the right kind
+    "settings": lambda x: isinstance(x, dict) and isinstance(x.get("config"), dict),
+    "snapshots": lambda x: is_list_of(int, x) and x == sorted({*x}),
+    "losses": lambda x: is_list_of(float, x) and x != [],
+}
+
+
+def is_list_of(kind, x):
+    """Whether x is a list of one kind of values."""
+    return isinstance(x, list) and all(type(value) is kind for value in x)
+
+
+def digest_in(folder):
+    """sha256 of a snapshot's tensors."""
+    return local.measure(folder / TENSORS)["sha256"]
+
+
+# --- the state
+
+
+def state_of(loop):
+    """{name: array} of all that changes from step to step."""
+    optimizer = loop.optimizer
+    means = {"first": optimizer.first, "second": optimizer.second}
+    state = {"flat": loop.start.flat}
+    for part, arrays in means.items():
+        state |= {f"{part}.{name}": x for name, x in arrays.items()}
+    return state
+
+
+def pack_state(arrays, text):
+    """The bytes of a safetensors file with a record, as JSON, and the sha256 of all it holds."""
+    whole = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
+    digest = digest_of(text, whole, whole.get)
+    return save(whole, metadata={"state": text, "sha256": digest})
+
+
+def record_of_state(path, what="a saved training state"):
+    """The record in a file of `pack_state`. Raises ValueError unless all of it is as it was."""
+    try:
+        with safe_open(path, "np") as file:
+            given = file.metadata() or {}
+            if given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor):
+                return json.loads(given["state"])
+    except (SafetensorError, KeyError) as error:
+        raise ValueError(f"{path} is not {what}: {one_line(error)}") from None
+    raise ValueError(f"{path} is not {what} any more: its sha256 differs")
+
+
+def digest_of(text, names, array_of):
+    """sha256 of a text and of arrays with their names; array_of: one array at a time."""
+    sha256 = hashlib.sha256(text.encode())
+    for name in sorted(names):
+        x = array_of(name)
+        sha256.update(f"{name} {x.dtype.str} {x.shape}\n".encode())
+        sha256.update(np.ascontiguousarray(x))
+    return sha256.hexdigest()
+
+
+def read_state(path, arrays):
+    """Puts what a file holds into arrays {name: array}."""
+    with safe_open(path, "np") as file:
+        for name, x in arrays.items():
+            x[...] = file.get_tensor(name)
+
+
+# --- files
+
+
+def write(path, content):
+    """Replace a file by a text or bytes in one step: it is never half written."""
+    content = content.encode() if isinstance(content, str) else content
+    try:
+        writing.write(path, content)
+    except OSError as error:
+        text = f"{error.strerror} ({len(content):,} bytes wanted)"
+        raise OSError(error.errno, text, str(path)) from None
+
+
+def as_json(value):
+    """A value as JSON text that ends its line."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
