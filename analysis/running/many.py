@@ -53,6 +53,7 @@ class Job(NamedTuple):
     out: os.PathLike
     resume: bool
     format: str = "svg"  # of the figure's file
+    reads_many: bool = True  # documents, pictures or pairs
 
 
 class Done(NamedTuple):
@@ -74,7 +75,8 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
     for experiment in experiments:
         given = plan.options(experiment) | options if plan else options
         own, note = _options_of(experiment, given, model)
-        jobs.append(Job(experiment.name, function_of(experiment), name, own, note, out, resume))
+        job = Job(experiment.name, function_of(experiment), name, own, note, out, resume)
+        jobs.append(job._replace(reads_many=reads_many(experiment, model)))
     jobs.sort(key=_rank)
     late = [job for job in jobs if plan and job.experiment in plan.left_out]
     waiting = [job for job in jobs if job not in late]
@@ -139,10 +141,17 @@ def function_of(experiment):
 
 def _rank(job):
     """Where a job stands: what reads no documents or pairs first, what shares passes last."""
-    experiment = registry.get(job.experiment)
     if budget.shares_passes(job.experiment):
         return SHARING
-    return READING if experiment.option_names & COUNTED else QUICK
+    return READING if job.reads_many else QUICK
+
+
+def reads_many(experiment, model):
+    """Whether an experiment reads documents, pictures or pairs of a model; not if it refuses it."""
+    try:
+        return bool(registry.of_model(experiment, model).option_names & COUNTED)
+    except registry.NotApplicable:
+        return False
 
 
 def _groups(jobs, n_processes, plan=None):

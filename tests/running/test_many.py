@@ -56,9 +56,12 @@ def produced(out, n):
     return named, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
 
 
-def ordered(names):
+def ordered(names, model=MODEL):
     """The jobs of experiments, the first first."""
-    jobs = (many.Job(name, None, MODEL, {}, "", "", False) for name in names)
+    reader, jobs = minitx.load(model), []
+    for name in names:
+        job = many.Job(name, None, model, {}, "", "", False)
+        jobs.append(job._replace(reads_many=many.reads_many(registry.get(name), reader)))
     return sorted(jobs, key=many._rank)
 
 
@@ -72,6 +75,12 @@ def test_what_reads_documents_or_pairs_comes_behind_what_reads_none():
     names = "profiles", "circuit", "probe", "patch", "parts", "paths", "attribute", "models"
     first = ["parts", "attribute", "models"]
     assert [job.experiment for job in ordered(names)][:3] == first
+
+
+def test_what_reads_no_pictures_comes_before_what_does():
+    """Of texts `positions` reads documents."""
+    jobs = ordered(["remove-positions", "joint-space", "positions", "patch"], "tiny-vit")
+    assert [job.experiment for job in jobs][:2] == ["positions", "patch"]  # one is refused at once
 
 
 def test_side_by_side_they_are_the_same_bytes(tmp_path, capsys):
