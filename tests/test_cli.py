@@ -392,7 +392,7 @@ def test_a_column_of_a_table_is_the_text(tmp_path, capsys, monkeypatch):
         assert "name the text's with --column" in complaint(capsys, command, "tiny-gpt2", "t.csv")
         assert cli.main([command, "tiny-gpt2", "t.csv", "--column", "body"]) == 0
     asked = "trace tiny-gpt2 t.csv --column body --keep q.L0"
-    assert "." in output(capsys, *asked.split())
+    assert "|  went |  out" in output(capsys, *asked.split())
     Path("d.csv").write_text("n,date\n1,3 May 1912\n")
     own = []
     for given in "'3 May 1912'", "d.csv --column date", "'3 May 1912' --second '4 May'":

@@ -21,7 +21,7 @@ from ..machine.language import filled
 from ..measures import heads as names
 from ..measures import outputs
 from ..pages.packing import TINY
-from ..pages.pushes import BLANKS
+from ..pages.writers import visible
 from ..texts import joined
 
 POINTS = {  # part of the page: what is patched, by head and by place
@@ -261,12 +261,8 @@ def _way(effects, null, is_by_head):
 
 def _named(model, ids):
     """Pieces of predicted tokens, or names of classes."""
-    return _visible(predicted(model, np.asarray(ids)))
+    return visible(predicted(model, np.asarray(ids)))
 
 
 def _pieces(model, ids):
-    return _visible(model.tokenizer.pieces(np.asarray(ids)))
-
-
-def _visible(pieces):
-    return [piece.translate(BLANKS) or "∅" for piece in pieces]
+    return visible(model.tokenizer.pieces(np.asarray(ids)))

@@ -11,11 +11,11 @@ from minitx.loading.labels import predicted
 from ..contract.registry import NotApplicable
 from ..measures import attributions, document_features
 from .packing import pack
+from .writers import BLANKS
 
 HEADS = "masked", "causal", "sequence", "next_sentence"  # of cross-entropy over words or classes
 WAYS = "integrated", "times_input", "ablated"
 SEED = 0  # of the random weights
-BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
 
 
 def check(model):

@@ -75,8 +75,8 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1, p
     for experiment in experiments:
         given = plan.options(experiment) | options if plan else options
         own, note = _options_of(experiment, given, model)
-        job = Job(experiment.name, function_of(experiment), name, own, note, out, resume)
-        jobs.append(job._replace(reads_many=reads_many(experiment, model)))
+        fields = experiment.name, function_of(experiment), name, own, note, out, resume
+        jobs.append(Job(*fields, reads_many=reads_many(experiment, model)))
     jobs.sort(key=_rank)
     late = [job for job in jobs if plan and job.experiment in plan.left_out]
     waiting = [job for job in jobs if job not in late]

@@ -278,13 +278,12 @@ def test_two_checkpoints_that_are_equal_and_one_that_moved(tmp_path):
 
 def test_two_checkpoints_of_other_sizes_are_refused():
     a, b = (minitx.load(name) for name in ("tiny-bert", "tiny-gpt2"))
-    message = "only one of the two has an encoder|different sizes cannot be .*: n_layers 4 and 2"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="different sizes cannot be .*: n_layers 4 and 2"):
         models.verify(a, minitx.load("tiny-bart"))
     with pytest.raises(ValueError, match="n_heads 4 and 8, d_head 32 and 16"):
         models.verify(b, minitx.load("deep-roberta"))
-    bare, whole = (tiny.load(name) for name in ("bert-bare-prefix", "bert-bare-prefix"))
-    extra = tiny.with_weights(whole, W_pooled=np.ones(3))
+    bare = tiny.load("bert-bare-prefix")
+    extra = tiny.with_weights(bare, W_pooled=np.ones(3))
     assert [entry.name for entry in models.moved(bare, extra)] == ["W_pooled"]
 
 

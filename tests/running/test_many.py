@@ -60,8 +60,8 @@ def ordered(names, model=MODEL):
     """The jobs of experiments, the first first."""
     reader, jobs = minitx.load(model), []
     for name in names:
-        job = many.Job(name, None, model, {}, "", "", False)
-        jobs.append(job._replace(reads_many=many.reads_many(registry.get(name), reader)))
+        reads_many = many.reads_many(registry.get(name), reader)
+        jobs.append(many.Job(name, None, model, {}, "", "", False, reads_many=reads_many))
     return sorted(jobs, key=many._rank)
 
 

@@ -80,8 +80,8 @@ def test_what_differs_in_model_tokens_or_edits_is_a_pass_of_its_own(model, n_pas
     assert len(n_passes) == 5
 
 
-def test_measures_meet_whatever_their_order(model, n_passes):
-    """Two conditions, asked for in either order: two passes, not four."""
+def test_measures_that_ask_for_the_same_two_conditions_meet_in_both(model, n_passes):
+    """Each reading is its own object: two passes, not four."""
     tokens = tiny.ids(model, 12)
     zero = {"pos_embed": np.zeros_like}
     ways = [[inputs.reading(model, tokens), inputs.reading(model, tokens, zero)] for _ in range(2)]
