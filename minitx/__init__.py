@@ -86,7 +86,7 @@ __all__ = [
     "top_examples",
     "train",
 ]
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 
 def load(

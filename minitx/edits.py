@@ -11,7 +11,7 @@ Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 
 def edited(key, x, edit):
-    """What an edit puts in the place of x: an array of its shape, or what is broadcast to it."""
+    """What an edit puts in the place of x: an array of its shape or of x[0]'s, or one number."""
     value = edit(x.copy(order="K")) if callable(edit) else edit
     try:
         value = np.asarray(value)

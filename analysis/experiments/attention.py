@@ -42,7 +42,7 @@ def attention(
 ):
     """Heat maps of the attention of a few heads.
 
-    head: up to 6 heads to show, e.g. L0H0,L1H2; auto: those with the sharpest attention to the
+    head: 1 to 16 heads to show, e.g. L0H0,L1H2; auto: those with the sharpest attention to the
     left and to the right, and the one with the broadest
     show: how many of the document's first tokens to show
     side: part of an encoder-decoder to analyse: its encoder (auto), or the decoder's attention to

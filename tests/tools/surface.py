@@ -4,7 +4,7 @@ Python's public names and their parameters, commands and their flags (`minitx ru
 experiment), points and their axes. Arrays of experiments are in tests/released/arrays.json.
 
     python tests/tools/surface.py                  prints what a release would promise, as JSON
-    python tests/tools/surface.py --release        writes it to released.json: at a release, once
+    python tests/tools/surface.py --release        writes both files: at a release, once
 
 A name of the last release has to stay, and whoever calls it as it was has to be understood: its
 parameters keep their names and their order, and new ones have defaults. What does not stay is
@@ -21,15 +21,19 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import outcomes
+
 import minitx
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
+from minitx.loading.files import read_json
 
 MODULES = (
     *("minitx", "minitx.analysis", "minitx.circuits", "minitx.names"),
     *("minitx.testing", "minitx.weights"),
 )
 RELEASED = Path(__file__).with_name("released.json")
-ARRAYS = Path(__file__).parents[1] / "released/arrays.json"  # {experiment: names}, of 1.0.0
+ARRAYS = Path(__file__).parents[1] / "released/arrays.json"  # {experiment: names}, of all 1.x
 GOES = "deprecated"  # before the parameters of what goes away
 
 
@@ -132,10 +136,21 @@ def _parameters(x):
     return texts
 
 
+def with_arrays(released):
+    """{experiment: names of arrays}, those of earlier releases and what each gives now."""
+    for name in registry.EXPERIMENTS:
+        model = minitx.load("tiny-bart" if name == "alignment" else "tiny-roberta")
+        given = outcomes.run(name, model, **outcomes.small(registry.get(name)))
+        released[name] = " ".join(sorted({*released.get(name, "").split(), *given}))
+    return dict(sorted(released.items()))
+
+
 if __name__ == "__main__":
     names = [f"{json.dumps(name)}: {json.dumps(given)}" for name, given in surface().items()]
     text = "{\n" + ",\n".join(names) + "\n}\n"
     if "--release" in sys.argv:
         RELEASED.write_text(text, encoding="utf-8")
+        both = with_arrays(read_json(ARRAYS))
+        ARRAYS.write_text(json.dumps(both, indent=1) + "\n", encoding="utf-8")
     else:
         print(text, end="")
