@@ -87,17 +87,13 @@ class Minitx:
     def profiles(self, tokens):
         """Attention by offset, summed over documents [L H R], as experiments measure it."""
         from minitx.analysis.measures import heads
-        from minitx.analysis.running import stream
+        from minitx.analysis.running import blas, stream
 
         def measure(_, document):
             return {"profiles": heads.head_profiles(self.model, document)}
 
-        n_threads = self.call.threads.count()
-        self.call.threads.limit(1)  # of a product: documents are side by side
-        try:
+        with blas.limit(1):  # of a product: documents are side by side
             return stream.UNSAVED.gather(measure, tokens, "documents")
-        finally:
-            self.call.threads.limit(n_threads)
 
     def seen(self, raw):
         """Common names -> arrays."""

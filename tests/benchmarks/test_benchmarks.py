@@ -83,6 +83,9 @@ def test_minitx_gives_the_same_under_every_task(work, shape):
     assert np.abs(arrays["internals"]["q"] - q).max() < 1e-5 * np.abs(q).max()
     logits = trace["logits"]
     assert np.abs(arrays["logits"]["logits"] - logits).max() < 1e-5 * np.abs(logits).max()
+    previous = np.trace(arrays["pattern"]["pattern"], -1, -2, -1).sum(axis=0)  # of the last layer
+    by_offset = peer.profiles(tokens)["profiles"][-1]
+    assert np.abs(by_offset[:, peers.REACH - 1] - previous).max() < 1e-5
 
 
 # rounds
