@@ -12,7 +12,6 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -92,6 +91,8 @@ def in_order(function, items, workers):
     if workers == 1:
         yield from ((item, function(item)) for item in items)
         return
+    from concurrent.futures import ThreadPoolExecutor  # a thirtieth of what `import minitx` takes
+
     with ThreadPoolExecutor(workers) as pool:
         begun = deque()
         for item in items:

@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SURFACE = (ROOT / "minitx/README.md").read_text(encoding="utf-8")
 HEAVY = "scipy matplotlib huggingface_hub torch transformers tokenizers"
 LIGHT = {  # what is imported -> packages that it does not load
-    "minitx": HEAVY,
+    "minitx": f"{HEAVY} concurrent",
     "minitx.analysis": HEAVY,
     "minitx.analysis.commands": "dask distributed",
     "minitx.analysis.experiments": "matplotlib",  # takes longer than all of them
