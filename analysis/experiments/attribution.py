@@ -23,6 +23,7 @@ from ..texts import corpus
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
 PARTS = "tokens", "heads"
+LENGTH = 32  # tokens: each is taken away in a pass of its own
 ENDINGS = {"integrated": "", "random": "_untrained", "times_input": "_simple"}  # of results
 SHOWN = {  # what a part is worth: how it is told, the colour
     "integrated": ("integrated gradients", draw.BLUE),
@@ -39,12 +40,13 @@ def attribution(
     *,
     text: options.Text = "sample",
     documents: options.TwoDocuments = 8,
-    tokens: options.Tokens = 32,
+    tokens: options.Tokens = 0,
     baseline: Literal["mean", "zero"] = "mean",
     seed: options.Seed = 0,
 ):
     """Gradient × input and integrated gradients of tokens and heads, beside ablation.
 
+    tokens: length of each document (0: 32, or the model's longest input if that is less)
     baseline: what stands for no word: the mean of all word embeddings, or zeros
     """
     if model.config.task_head not in ("masked", "causal", "sequence", "next_sentence"):
@@ -52,7 +54,8 @@ def attribution(
             "attribution needs a head that predicts words or classes of a text; this checkpoint's "
             f"head is {model.config.task_head}"
         )
-    document_set = corpus.documents(model, text, documents, tokens)
+    T = tokens or min(LENGTH, model.config.n_ctx)
+    document_set = corpus.documents(model, text, documents, T)
     options.several(document_set)
     random = document_features.untrained(model, np.random.default_rng(seed))
     absent = model.weights.W_E.mean(axis=0) * (baseline == "mean")

@@ -89,6 +89,15 @@ def test_a_hidden_word_is_what_a_masked_model_is_asked():
     assert wanted.tokens[wanted.place] == 4 and (wanted.tokens != tokens).sum() == 1
 
 
+def test_a_model_that_reads_fewer_tokens_is_asked_about_all_that_it_reads(tmp_path):
+    short, ids = tiny.GOLDEN / "gpt2-causal", tmp_path / "ids.json"
+    ids.write_text(str([[5, 6, 7, 8] * 3] * 2))
+    r = analysis.run("attribution", short, ids=ids, documents=2)
+    assert r.arrays["tokens_integrated"].shape == (2, 12)
+    with pytest.raises(ValueError, match="--tokens 32: this model reads 2 to 12 tokens"):
+        analysis.run("attribution", short, ids=ids, documents=2, tokens=32)
+
+
 def test_what_the_experiment_returns():
     r = analysis.run("attribution", "tiny-gpt2", documents=8, tokens=12)
     assert r.arrays["tokens_integrated"].shape == (8, 12)
