@@ -42,6 +42,10 @@ class Batch(NamedTuple):
     types: np.ndarray | None  # [B T] int: token types; None: the model adds none
 
 
+class TooLong(ValueError):
+    """A text has more tokens than the model, or a page, takes."""
+
+
 def as_model(model: "arrays.Model | str | PathLike[str]") -> "arrays.Model":
     """A Model, or the one of a name, as `minitx.load` gives it."""
     if isinstance(model, str | PathLike):

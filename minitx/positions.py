@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .distances import Distances, alibi, distances, relative_bias
-from .inputs import check_positions
+from .inputs import TooLong, check_positions
 from .masks import attention_bias
 
 
@@ -60,14 +60,14 @@ def key_numbers(numbers, key_valid):  # -> [B S]
 def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None without a table
     """Row of the position table W_pos that each token reads: its number plus the family's offset.
 
-    positions: [T] or [B T] in place of the tokens' own numbers. Raises ValueError if the table has
-    no such row.
+    positions: [T] or [B T] in place of the tokens' own numbers. Raises TooLong for more tokens than
+    the table has rows for, ValueError for positions that it does not have.
     """
     if not cfg.n_pos:
         return None
     n_tokens = numbers.max() + 1
     if n_tokens > cfg.n_ctx:
-        raise ValueError(f"{n_tokens} tokens; this model reads at most {cfg.n_ctx}")
+        raise TooLong(f"{n_tokens} tokens; this model reads at most {cfg.n_ctx}")
     if positions is None:
         # the row before the first, as in OPT and RoBERTa, whose heads may read such a token; where
         # the table begins with the first position it is the first: no query sees such a token

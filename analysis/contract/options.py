@@ -24,6 +24,7 @@ import numpy as np
 from minitx.weights import stories
 
 from ..texts import formats, joined
+from ..texts.refusals import NotApplicable
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 ACCEPTED = {  # types that are taken for a kind: NumPy's numbers too, and paths for text
@@ -252,9 +253,12 @@ def at_least(name, value, least):
 
 
 def within(name, value, least, most):
-    """Raise ValueError unless least <= value <= most; a figure of more could not be read."""
+    """Raise ValueError unless least <= value <= most; a figure of more could not be read.
+
+    NotApplicable for a model that allows no value.
+    """
     if least > most:
-        raise ValueError(f"needs --{name} of {least} or more; this model allows {most} at most")
+        raise NotApplicable(f"needs --{name} of {least} or more; this model allows {most} at most")
     if not least <= value <= most:
         raise ValueError(f"--{name} is {value}; wanted {least} to {most}")
 

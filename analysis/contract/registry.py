@@ -26,6 +26,7 @@ from minitx.machine.mapped import require_arrays
 from ..drawing.panels import Part
 from ..drawing.sentences import Sentences
 from ..texts import formats
+from ..texts.refusals import NotApplicable
 from . import nothing, numbers
 from .options import Option, Seed, Size, near_matches, understand
 from .rules import Answer, Asks
@@ -39,10 +40,6 @@ COLUMN = understand(
     "column", str, "", "columns of a .csv or keys of a .jsonl file that hold the text"
 )
 OF_TEXTS = SAMPLE, SEED, COLUMN
-
-
-class NotApplicable(ValueError):
-    """The model, or the text, lacks what an experiment needs: nothing is wrong with either."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,6 +11,7 @@ import numpy as np
 import minitx
 from minitx.learning.parameters import parameters, writable
 
+from ..contract import NotApplicable
 from ..maths import profiles
 from ..measures import losses
 from ..texts import corpus
@@ -24,13 +25,14 @@ LEAST = 8  # words of a document
 def n_words(model, fillers, tokens=0):
     """Words of a document that has this many tokens once it is spread (0: USUAL, or the longest).
 
-    Raises ValueError where the model cannot read it, or a head could not look LEAST words away.
+    Raises NotApplicable where the model reads too few for a head to look LEAST words away,
+    ValueError for other numbers of tokens.
     """
     ends = sum(map(len, corpus.specials(model)))
     longest, least = model.config.n_ctx, LEAST * (1 + fillers) + ends
     if longest < least:
         reads = f"this model reads at most {longest}"
-        raise ValueError(f"documents spread with {fillers} fillers have {least} tokens; {reads}")
+        raise NotApplicable(f"documents spread with {fillers} fillers have {least} tokens; {reads}")
     if tokens and not least <= tokens <= longest:
         raise ValueError(f"--tokens {tokens}: spread documents have {least} to {longest} here")
     tokens = tokens or min(longest, max(least, USUAL))

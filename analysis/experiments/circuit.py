@@ -45,6 +45,7 @@ def circuit(
     random: random circuits of each kind
     seed: seed of the words, of random circuits and of intervals
     """
+    questions.check_sum(model)
     asked = questions.asked(model, "circuit", pairs, measure, n_pairs, seed)
     if len(asked.clean) < 2:
         raise ValueError("one pair; wanted two or more: edges are chosen on half of them")

@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from minitx.inputs import TooLong
+
 from ..contract import options, register
 from ..drawing import Part, When, draw, figures, labels, line_sample
 from ..maths import embed_2d, joint, stats
@@ -112,14 +114,14 @@ def joint_space(
 def _encode(model, sentence, settings):
     """The sentence, or pair, as a Joined, and the pieces or words in it.
 
-    Raises ValueError for fewer than two of them, or for more tokens than the model reads.
+    Raises ValueError for fewer than two of them, TooLong for more tokens than the model reads.
     """
     for part in joined.parts(sentence):
         formats.valid(part, "--sentence")
     encoded = joined.encoding(model, sentence)
     ids = encoded.ids
     if len(ids) > model.config.n_ctx:
-        raise ValueError(
+        raise TooLong(
             f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}"
         )
     pieces = model.tokenizer.pieces(ids)

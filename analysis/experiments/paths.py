@@ -51,6 +51,7 @@ def paths(
     if cfg.n_layers == 1:
         raise NotApplicable("paths go from one layer to another; this model has one")
     given = names.parse(writers, cfg) if writers else None
+    questions.check_sum(model)
     asked = questions.asked(model, "paths", pairs, measure, n_pairs, seed)
 
     def into(name, receivers):

@@ -59,14 +59,15 @@ def shift(
 
 
 def _load_documents(model, text, documents, tokens):
-    """Documents that leave room for a shift; raises ValueError if they do not."""
-    longest = model.config.n_ctx
-    document_set = corpus.documents(model, text, documents, tokens or longest // 2)
+    """Documents that leave room for a shift.
+
+    Raises ValueError for tokens that do not, NotApplicable for a model that reads too few.
+    """
+    least, longest = corpus.shortest(model, text), model.config.n_ctx
+    tokens = tokens or max(least, longest // 2)
+    options.within("tokens", tokens, least, longest - 1)
+    document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)
-    if document_set.T == longest:
-        raise ValueError(
-            f"--tokens {tokens}: documents of the maximum length leave no room for a shift"
-        )
     return document_set
 
 

@@ -13,6 +13,8 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from minitx.inputs import TooLong
+
 from ..contract import own_texts
 from ..pages import assets, explore, inline
 from ..texts import corpus, joined
@@ -97,7 +99,7 @@ class Live:
         request = self.runs.request(values)
         try:
             return Response(self.runs.answer(request, check), media_type="application/json")
-        except explore.TooLong as error:
+        except TooLong as error:
             raise Refused(400, error, cut=self.runs.cut(request)) from None
 
     def save(self, values, check):

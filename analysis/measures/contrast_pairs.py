@@ -16,10 +16,12 @@ from string import ascii_lowercase
 import numpy as np
 
 from minitx.circuits import repeated
-from minitx.circuits.measure import mask_id, places
+from minitx.circuits.measure import mask_id, places, read_measure
+from minitx.circuits.stream import require_sum
 from minitx.circuits.texts import read_pairs, read_texts
 from minitx.weights.stories import KINDS
 
+from ..contract.nothing import Nothing
 from ..contract.registry import NotApplicable
 from ..contract.rules import Every, Of, Provided
 from ..maths import nulls
@@ -28,6 +30,7 @@ from . import position_tables, ready_pairs
 from .ready_pairs import APART, RIGHT, SAID, Asked
 
 N_PAIRS = 24  # that are drawn
+TOGETHER = 16  # in one pass
 WANTED = "wanted clean|corrupt, or clean|corrupt|right|wrong"
 SAYS = "=>"  # between a source and what the decoder has said of it
 READY = {"names": ready_pairs.names, "dates": ready_pairs.dates}
@@ -38,15 +41,36 @@ def asked(model, name, pairs="", measure="", n=0, seed=0):
     """What the options of an experiment ask: pairs and measure as the user gave them.
 
     n: how many pairs (0: all of a file, N_PAIRS of drawn ones). Raises NotApplicable for a model
-    that tells no words, ValueError for pairs that cannot be compared.
+    that tells no words, Nothing if it answers both sides alike, ValueError for pairs that cannot be
+    compared.
     """
     check(model, name)
+    given = _given(model, pairs, measure, n, seed)
+    _check_differ(model, given)
+    return given.with_unrelated(model, seed)
+
+
+def _given(model, pairs, measure, n, seed):
+    """The pairs of a file, the one that is written out, or drawn ones."""
     if pairs and pairs not in READY:
-        return _written(model, pairs, measure, n).with_unrelated(model, seed)
+        return _written(model, pairs, measure, n)
     if measure:
         raise ValueError(f"measure is {measure!r}, but there are no pairs; wanted pairs, too")
-    draw = READY.get(pairs, repeats)
-    return draw(model, n or N_PAIRS, seed).with_unrelated(model, seed)
+    return READY.get(pairs, repeats)(model, n or N_PAIRS, seed)
+
+
+def _check_differ(model, given):
+    """Raise Nothing where the model answers all clean texts as it does their corrupt ones.
+
+    It may read too few tokens back, or have no layer that attends to the word that differs.
+    """
+    for group in given.groups(TOGETHER):
+        pairs = read_pairs(model, group.clean, group.corrupt, group.prefix)
+        number = read_measure(model, group.answers, pairs.clean)
+        clean, corrupt = (number.values(side.run(model, ["logits"])["logits"]) for side in pairs)
+        if (clean != corrupt).any():
+            return
+    raise Nothing("nothing to restore: clean and corrupt texts get the same answer")
 
 
 def _written(model, pairs, measure, n):
@@ -88,6 +112,14 @@ def check(model, name):
     position_tables.check_head(model, name)
     if not model.config.causal and mask_id(model.tokenizer) < 0:
         raise NotApplicable(f"{name} masks words, and this model's vocabulary has no mask")
+
+
+def check_sum(model):
+    """Raise NotApplicable for a model whose heads do not add to the stream one by one."""
+    try:
+        require_sum(model)
+    except ValueError as reason:
+        raise NotApplicable(str(reason)) from None
 
 
 def _lines(pairs):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
+from minitx.inputs import TooLong
 
 from ..texts import corpus
 from ..texts import pairs as of_pairs
@@ -47,12 +48,12 @@ def forced(model, source, target):
 
 
 def _ids(model, given):
-    """Ids [T] of a text, or ids as they are; raises ValueError for more than the model reads."""
+    """Ids [T] of a text, or ids as they are; raises TooLong for more than it reads."""
     tokens = model.tokenizer.encode(given) if isinstance(given, str) else np.asarray(given)
     n = model.config.n_ctx
     if len(tokens) > n:
         what = f"{given!r:.80}" if isinstance(given, str) else "a text of token ids"
-        raise ValueError(f"{what} has {len(tokens)} tokens; this model reads at most {n}")
+        raise TooLong(f"{what} has {len(tokens)} tokens; this model reads at most {n}")
     return tokens
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contract import options, verdict
+from ..contract import NotApplicable, options, verdict
 from ..maths import offset_shifts as maths
 from ..maths import profiles
 from ..texts import corpus
@@ -47,7 +47,7 @@ def _documents(model, asked, shifts):
     reach = shifts[-1]
     least = 2 * (profiles.REACH + reach)
     if document_set.size < least:
-        raise ValueError(
+        raise NotApplicable(
             f"documents have {document_set.size} ordinary tokens; wanted {least} or more to move "
             f"positions by {reach} (--reach) and see {profiles.REACH} offsets on each side"
         )

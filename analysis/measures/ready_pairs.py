@@ -125,9 +125,14 @@ def _check_continues(model, name):
 def copied(model, n, seed):
     """Random words, of which the decoder of an encoder-decoder has said the first.
 
-    In the corrupt text the next word has changed positions with a later one.
+    In the corrupt text the next word has changed positions with a later one. Raises NotApplicable
+    if the decoder has a vocabulary of its own, in which an id is another word.
     """
     encoder, rng = model.encoder, np.random.default_rng(seed)
+    n_read, n_said = encoder.config.n_vocab, model.config.n_vocab
+    if n_read != n_said:
+        text = f"{n_read} words that are read are not the {n_said} that are said"
+        raise NotApplicable(f"random words cannot be said again: {text}; wanted pairs of a file")
     before, after = (np.tile(x, (n, 1)) for x in repeated.frame(encoder))
     said = repeated.drawn(repeated.words(encoder), n, SAID, rng)
     order = np.arange(SAID)

@@ -19,6 +19,7 @@ import numpy as np
 
 from minitx import head_weights
 from minitx.images import n_tokens, names
+from minitx.inputs import TooLong
 from minitx.loading.labels import predicted
 
 from ..contract import registry
@@ -175,15 +176,11 @@ def _readable(model, text):
 
 
 def _check_length(model, n, what):
-    """Raise ValueError for more tokens than the page shows or the model reads."""
+    """Raise TooLong for more tokens than the page shows or the model reads."""
     cfg = model.config
     most, reader = min((most_tokens(cfg), "the page shows"), (cfg.n_ctx, "this model reads"))
     if n > most:
         raise TooLong(f"the {what} has {n} tokens, special ones included; {reader} at most {most}")
-
-
-class TooLong(ValueError):
-    """More tokens than the page shows or the model reads."""
 
 
 def cut(model, text):

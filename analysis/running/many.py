@@ -31,6 +31,7 @@ from ..contract import registry, sides
 from ..machine import escapes, progress
 from ..machine.language import filled
 from ..texts import formats
+from ..texts.refusals import LACKING
 from . import blas, budget, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure, NoTime
@@ -234,9 +235,9 @@ def _produced(job, model):
 def _failure(error, note=""):
     """What an experiment raised, as a Failure; note: how its options differ from those given.
 
-    Where a tokenizer, or a model to compare with, is not on this machine, nothing went wrong.
+    Where the model, the text or this machine lacks something, nothing went wrong.
     """
-    if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
+    if isinstance(error, LACKING):
         return Failure(str(error), left_out=True)
     reason = shipping.said(error)
     return Failure(f"{reason} ({note})" if note else reason, left_out=False)

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import ids
 from .formats import Record, is_ids, itself, lines, of, records, shown
+from .refusals import NotApplicable
 from .spool import Spool
 from .spread import Spread
 
@@ -190,7 +191,8 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, any_length=True
 
     n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's
     longest). any_length: whether --tokens may ask for another.
-    Raises ValueError, before any work, if the model cannot read them or the text is too short.
+    Raises ValueError, before any work, if the model cannot read them, NotApplicable if the text is
+    too short.
     """
     least, longest = shortest(model, text), model.config.n_ctx
     if tokens and not least <= tokens <= longest:
@@ -202,7 +204,7 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, any_length=True
     full = Documents(model, text, n, tokens or longest)
     n_tokens = full.take(n or most)
     if full.n < max(n, 1):
-        raise ValueError(_too_short(full, n or 1, n_tokens, least if any_length else np.inf))
+        raise NotApplicable(_too_short(full, n or 1, n_tokens, least if any_length else np.inf))
     return full
 
 
@@ -222,9 +224,13 @@ def _too_short(full, n, n_tokens, least):
             break
     hints.append(f"a text of {n * full.size + n_special:,} tokens or more")
     return (
-        f"{shown(full.text)} has {n_tokens + n_special} tokens{special}, {full.n} documents of "
+        f"{shown(full.text)} has {n_tokens + n_special} tokens{special}, {_counted(full.n)} of "
         f"{full.T} tokens each; wanted {n if n > 1 else 'at least 1'}: {', or '.join(hints)}"
     )
+
+
+def _counted(n):
+    return f"{n} document{'s' * (n != 1)}"
 
 
 class Texts(DocumentSet):
@@ -281,8 +287,8 @@ def texts(model, text, documents=0, tokens=0):
     """The documents of a text as they are, each as long as it is.
 
     documents: how many (0: all). tokens: only the first of each, this many with special ones (0:
-    all of it, which may be more than the model reads at once). Raises ValueError, before any work,
-    if there are too few.
+    all of it, which may be more than the model reads at once). Raises NotApplicable, before any
+    work, if there are too few.
     """
     _at_least("documents", documents, 1)
     _at_least("tokens", tokens, shortest(model, text))
@@ -290,8 +296,8 @@ def texts(model, text, documents=0, tokens=0):
     if len(real) < max(documents, 1):
         counts = ", ".join(f"{n} {reason}" for reason, n in real.skipped.items() if n)
         left_out = f" (left out: {counts})" if counts else ""
-        raise ValueError(
-            f"{shown(text)} has {len(real)} documents{left_out}; wanted {documents or 'at least 1'}"
+        raise NotApplicable(
+            f"{shown(text)} has {_counted(len(real))}{left_out}; wanted {documents or 'at least 1'}"
         )
     return real
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..config import Config
-from ..inputs import Batch, Texts
+from ..inputs import Batch, Texts, TooLong
 from ..loading.files import check_length, listing, names_in, one_line, settings_in
 from ..machine import show
 from ..weights.states import check_content
@@ -220,7 +220,7 @@ class Tokenizer(show.Shown):
         if config.n_pos and T > config.n_ctx:  # T5 has no table of positions
             i = lengths.index(T)
             text = f"text {i} is {T} tokens long; this model reads at most {config.n_ctx}"
-            raise ValueError(text)
+            raise TooLong(text)
         if not is_split_into_words:
             self._warn_of_unknown(rows, [parts(text) for text in texts])
         for row in rows:

@@ -20,7 +20,9 @@ from minitx.analysis.experiments import circuit, heads, patch, paths
 from minitx.analysis.maths import nulls
 from minitx.analysis.measures import contrast_pairs, document_features, patch_effects
 from minitx.analysis.running import stream
+from minitx.analysis.texts.refusals import LACKING
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
 SMALL = {
     "circuit": {"random": 20, "n_pairs": 8},
@@ -285,9 +287,29 @@ def test_parts_that_add_nothing_are_said():
         analysis.run("attribute", directed.by_words("words"))
 
 
+@pytest.mark.parametrize("name", ["patch", "paths", "circuit"])
+def test_an_answer_that_no_word_changes_leaves_nothing_to_restore(name):
+    """Two layers that see two tokens back never reach the word that differs."""
+    r = analysis.run(name, str(GOLDEN / "gpt_neo-local"))
+    assert r.answer.verdict == "nothing"
+    assert r.says == "There is nothing to restore: clean and corrupt texts get the same answer."
+
+
+@pytest.mark.parametrize(
+    "name, folder, message",
+    [
+        ("paths", "gemma2-all", "are normed before the sum"),
+        ("circuit", "olmo2-biases", "are normed before the sum"),
+        ("patch", "marian-separate", "61 words that are read are not the 53 that are said"),
+    ],
+)
+def test_a_report_leaves_out_what_a_model_lacks(name, folder, message):
+    with pytest.raises(LACKING, match=message):
+        analysis.run(name, str(GOLDEN / folder))
+
+
 def test_a_model_without_a_tokenizer_reads_repeated_ids():
-    folder = Path(__file__).parents[1] / "golden/falcon-two-norms"
-    r = analysis.run("attribute", str(folder)).arrays
+    r = analysis.run("attribute", str(GOLDEN / "falcon-two-norms")).arrays
     assert "other" in r and r["heads_pieces"][:4].tolist() == r["heads_pieces"][-4:].tolist()
 
 

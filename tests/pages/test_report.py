@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -467,6 +468,19 @@ def test_a_partial_checkpoint_reads_no_text_and_takes_the_number_as_given(
     planted = registry.EXPERIMENTS.values()
     ((_, outcome, _),) = many.every(planted, partial, "m", {"documents": 1}, tmp_path)
     assert outcome.note == "" and outcome.settings["options"]["documents"] == 1
+
+
+def test_a_short_text_or_model_is_no_failure(tmp_path, bundled):
+    (tmp_path / "short.txt").write_text("He said that she had gone to the house by the sea. " * 30)
+    listed = [registry.get(name) for name in ("lags", "joint-grid", "norms")]
+    given = {"text": str(tmp_path / "short.txt")}
+    runs = [*many.every(listed, bundled, "m", given, tmp_path)]
+    short = replace(bundled, config=replace(bundled.config, n_ctx=12))
+    listed = [registry.get(name) for name in ("shapes", "predict", "joint-space")]
+    runs += many.every(listed, short, "m", {}, tmp_path)
+    assert [outcome.left_out for _, outcome, _ in runs] == [True] * 6
+    assert "documents of 256 tokens each; wanted 20" in runs[0][1].reason
+    assert "tokens; this model reads at most 12" in runs[-1][1].reason
 
 
 def test_a_failure_says_too_that_it_took_more_documents(tmp_path, monkeypatch, capsys):
