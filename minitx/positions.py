@@ -101,8 +101,7 @@ def frequencies(base, width):  # -> [r]
 
 def angles(frequencies, numbers, dtype):  # [B T] -> [B T r]
     """Number of each token times the frequency of each pair of features."""
-    by_feature = np.multiply.outer(frequencies, numbers).astype(dtype)
-    return by_feature.transpose(1, 2, 0)
+    return np.multiply.outer(frequencies, numbers).astype(dtype).transpose(1, 2, 0)
 
 
 def turned(x, angle, scale=1.0):  # [B H T d], [B T r] -> [B H T d]

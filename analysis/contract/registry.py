@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_type_hints
 
+from minitx.inputs import TooLong
 from minitx.machine.mapped import require_arrays
 
 from ..drawing.panels import Part
@@ -40,6 +41,8 @@ COLUMN = understand(
     "column", str, "", "columns of a .csv or keys of a .jsonl file that hold the text"
 )
 OF_TEXTS = SAMPLE, SEED, COLUMN
+# nothing went wrong: a tokenizer, a model to compare with, or what NotApplicable says is not there
+LACKING = FileNotFoundError, NotApplicable, TooLong
 
 
 @dataclass(frozen=True, repr=False)

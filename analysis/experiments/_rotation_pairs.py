@@ -32,7 +32,11 @@ def measure(model, run, given, _):
     options.at_least("documents", len(document_set), 2)
     T, causal = document_set.T, model.config.causal
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
-    drawn = heads.select(head, model, document_set, run)
+    drawn = heads.select(head, model, document_set, run, layers)
+    still = [heads.name(*pair) for pair in drawn if pair[0] not in layers]
+    if still:
+        text = f"{', '.join(still)}: no place turns a query there"
+        raise ValueError(f"{text}; wanted one of layers {', '.join(map(str, layers))}")
     by_place = mean_kernel.means(model, document_set, run)
     query, key = (x[layers] for x in mean_kernel.overall(model, by_place))
     turns = [model.config.rotary[layer].for_length(T) for layer in layers]

@@ -141,7 +141,7 @@ def purity(position, whole):
     >>> float(purity(np.array([3.0, 1.0]), np.array([3.0, 4.0])))
     0.8125
     """
-    share = position / np.maximum(whole, LEAST)
+    share = np.minimum(position / np.maximum(whole, LEAST), 1)  # of a column of rounding alone
     total = position.sum(axis=-1)
     return (position * share).sum(axis=-1) / np.maximum(total, LEAST)
 

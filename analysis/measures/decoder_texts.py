@@ -14,10 +14,11 @@ from minitx.inputs import TooLong
 
 from ..texts import corpus
 from ..texts import pairs as of_pairs
+from ..texts.refusals import NotApplicable
 from . import losses
 
 AS_MANY = 100  # sources that are read where their number is not given
-LONGEST = 64  # tokens that a model says of a source, at most
+SHORTEST, LONGEST = 3, 64  # tokens that a model says of a source
 
 
 class Spoken(NamedTuple):
@@ -32,8 +33,12 @@ class Spoken(NamedTuple):
 def greedy(model, source):
     """What the model says of a source [S] or text, its likeliest token at each step.
 
-    Settings of the folder that generate does not support are ignored.
+    Settings of the folder that generate does not support are ignored. Raises NotApplicable for a
+    head that says no tokens.
     """
+    head = model.config.task_head
+    if head != "causal":
+        raise NotApplicable(f"the head of this checkpoint is {head}: it says nothing of a source")
     tokens = _ids(model.encoder, source)
     n = min(LONGEST, model.config.n_ctx)
     row = minitx.generate(model, n=n, source=tokens, ignore_settings=True)
@@ -111,15 +116,17 @@ def outputs(model, given, tokens=0):
     """What the decoder reads at these Tasks, as Outputs.
 
     tokens: of each, longer ones are cut; 0: the median length. Raises ValueError if none is as
-    long, or for less than 3, of which no profile can be told.
+    long, or for less than SHORTEST, of which no profile can be told; NotApplicable if all are less.
     """
     said = [of_task(model, task) for task in given]
     lengths = sorted(len(x.inputs) for x in said)
-    T = tokens or lengths[len(lengths) // 2]
-    if not 3 <= T <= lengths[-1]:
+    if lengths[-1] < SHORTEST:
+        raise NotApplicable(f"the decoder reads at most {lengths[-1]} tokens; wanted {SHORTEST}")
+    T = tokens or max(SHORTEST, lengths[len(lengths) // 2])
+    if not SHORTEST <= T <= lengths[-1]:
         raise ValueError(
-            f"--tokens is {T}; wanted 3 to {lengths[-1]}, the longest that the decoder reads at "
-            f"these {len(said)} sources"
+            f"--tokens is {T}; wanted {SHORTEST} to {lengths[-1]}, the longest that the decoder "
+            f"reads at these {len(said)} sources"
         )
     return Outputs(model, said, T)
 

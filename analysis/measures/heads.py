@@ -67,20 +67,21 @@ def _parse_name(text, config):
     )
 
 
-def select(names, model, documents=None, run=stream.UNSAVED):
+def select(names, model, documents=None, run=stream.UNSAVED, among=None):
     """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest.
 
     'auto' uses attention on these documents or, without documents, attention from positions
-    alone; pruned heads, which attend to all tokens alike, are left out. Raises ValueError for a
-    layer without weights.
+    alone; pruned heads, which attend to all tokens alike, are left out. among: layers of which they
+    are chosen (None: all). Raises ValueError for a layer without weights.
     """
     layers = inputs.layers(model)
     if names == "auto":
         attention = mean_attention(model, documents, run)
-        places = np.ndindex(attention.shape[:2])
-        pruned = [inputs.is_pruned(model, layers[i], head) for i, head in places]
-        if not all(pruned):
-            attention[np.reshape(pruned, attention.shape[:2])] = 0
+        places = [(layers[i], head) for i, head in np.ndindex(attention.shape[:2])]
+        is_other = [among is not None and layer not in among for layer, _ in places]
+        left_out = is_other | np.array([inputs.is_pruned(model, *place) for place in places])
+        if not left_out.all():
+            attention[left_out.reshape(attention.shape[:2])] = 0
         return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]

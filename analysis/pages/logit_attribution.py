@@ -60,8 +60,10 @@ def is_linear(model):
 
 
 def is_told(model):
-    """Whether guesses of this model can be attributed."""
-    return not model.missing and model.config.task_head in TASKS
+    """Whether guesses of this model can be attributed: beside chance, so there are two or more."""
+    if model.missing or model.config.task_head not in TASKS:
+        return False
+    return model.weights.W_U.shape[1] > 1
 
 
 def of_text(model, tokens, places, most=MOST, n_guesses=outputs.GUESSES, **options):

@@ -31,7 +31,6 @@ from ..contract import registry, sides
 from ..machine import escapes, progress
 from ..machine.language import filled
 from ..texts import formats
-from ..texts.refusals import LACKING
 from . import blas, budget, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure, NoTime
@@ -237,7 +236,7 @@ def _failure(error, note=""):
 
     Where the model, the text or this machine lacks something, nothing went wrong.
     """
-    if isinstance(error, LACKING):
+    if isinstance(error, registry.LACKING):
         return Failure(str(error), left_out=True)
     reason = shipping.said(error)
     return Failure(f"{reason} ({note})" if note else reason, left_out=False)

@@ -20,7 +20,6 @@ from minitx.analysis.experiments import circuit, heads, patch, paths
 from minitx.analysis.maths import nulls
 from minitx.analysis.measures import contrast_pairs, document_features, patch_effects
 from minitx.analysis.running import stream
-from minitx.analysis.texts.refusals import LACKING
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
@@ -304,7 +303,7 @@ def test_an_answer_that_no_word_changes_leaves_nothing_to_restore(name):
     ],
 )
 def test_a_report_leaves_out_what_a_model_lacks(name, folder, message):
-    with pytest.raises(LACKING, match=message):
+    with pytest.raises(registry.LACKING, match=message):
         analysis.run(name, str(GOLDEN / folder))
 
 

@@ -18,6 +18,7 @@ from minitx.words.text import Wrapped
 # what an architecture is called that says most; the families' own folders, by choice
 TELLING = "LM", "ConditionalGeneration", "MTModel", "PreTraining", "ImageClassification", ""
 FEW = ["llama-grouped", "olmo2-biases", "gemma2-uncapped", "gemma3-all", "bert-sequence"]
+FEW += ["bert-sequence-one", "bart-sequence", "smollm3-listed", "gpt_neo-local", "marian-separate"]
 SPECIAL = "[UNK]", "[MASK]"
 
 
