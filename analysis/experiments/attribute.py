@@ -136,7 +136,9 @@ def _asked(model, prompt, target, other, seed):
     """The text, what was said, the target or None, and the other token or None."""
     if prompt:
         first, *second = joined.parts(prompt)
-        first, prefix = (first, None) if model.encoder is None else questions.said_of(first)
+        prefix = None  # the decoder of a classifier reads the source
+        if model.encoder is not None and not of_classes(model.config.task_head):
+            first, prefix = questions.said_of(first)
         text = [(first, *second)] if second else first
         return text, prefix, target or None, other or None
     if target or other:

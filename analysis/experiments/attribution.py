@@ -54,6 +54,8 @@ def attribution(
             "attribution needs a head that predicts words or classes of a text; this checkpoint's "
             f"head is {model.config.task_head}"
         )
+    if model.weights.W_U.shape[1] == 1:
+        raise NotApplicable("attribution needs two classes or more; this checkpoint's head has one")
     T = tokens or min(LENGTH, model.config.n_ctx)
     document_set = corpus.documents(model, text, documents, T)
     options.several(document_set)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import directed
 import numpy as np
+import odd
 import power
 import pytest
 from outcomes import run, verdict
@@ -305,6 +306,14 @@ def test_an_answer_that_no_word_changes_leaves_nothing_to_restore(name):
 def test_a_report_leaves_out_what_a_model_lacks(name, folder, message):
     with pytest.raises(registry.LACKING, match=message):
         analysis.run(name, str(GOLDEN / folder))
+
+
+def test_the_decoder_of_a_classifier_reads_the_source():
+    model = odd.model("bart-sequence")
+    r = analysis.run("attribute", model, prompt="w1 w2 w3").arrays
+    ids = model.encode(["w1 w2 w3"]).tokens[0]
+    logits = minitx.run(model, None, "logits", source=ids)["logits"]
+    assert abs(r["logit"] - logits.max()) < 1e-5
 
 
 def test_a_model_without_a_tokenizer_reads_repeated_ids():
