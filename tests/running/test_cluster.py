@@ -36,13 +36,25 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def client():
-    """A client of two worker processes; a document may take two of them along."""
+    """A client of two worker processes."""
+    with contextlib.ExitStack() as stack:
+        yield cluster._started(2, stack)
+
+
+@pytest.fixture
+def mortal():
+    """Two worker processes of its own for a test in which they die; a document may take two along.
+
+    Where the machine is too busy to start them again, no other test waits for them.
+    """
     import dask
 
     with contextlib.ExitStack() as stack:
         few = {"distributed.scheduler.allowed-failures": 1}
         stack.enter_context(dask.config.set(few))
-        yield cluster._started(2, stack)
+        client = cluster._started(2, stack)
+        stack.enter_context(executor.use(cluster.Cluster(lambda: client)))
+        yield client
 
 
 @pytest.fixture
@@ -190,7 +202,7 @@ def test_a_document_that_fails_on_one_worker_is_done_by_another(workers):
     assert np.array_equal(gathered(measure)["all"], ROWS)
 
 
-def test_a_worker_that_dies_loses_nothing(workers, tmp_path):
+def test_a_worker_that_dies_loses_nothing(mortal, tmp_path):
     died = tmp_path / "died"
 
     def measure(i, x):
@@ -203,7 +215,7 @@ def test_a_worker_that_dies_loses_nothing(workers, tmp_path):
     assert np.array_equal(gathered(measure)["sum"], total) and died.exists()
 
 
-def test_a_document_under_which_workers_die_is_named(workers):
+def test_a_document_under_which_workers_die_is_named(mortal):
     def measure(i, x):
         if i == 2:
             os.kill(os.getpid(), signal.SIGKILL)
