@@ -140,7 +140,7 @@ ROWS["causal"] = [
     ("probe", {"documents": 5}, "--documents: 5 read; an interval over documents needs at least 6"),
     ("norms", {"documents": 5}, "--documents: 5 read; an interval over documents needs at least 6"),
     ("shift", {"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2"),
-    ("shift", {"tokens": 32}, "--tokens 32: documents of the maximum length leave no room"),
+    ("shift", {"tokens": 32}, "--tokens is 32; wanted 2 to 31"),
 ]
 
 ROWS["bert"] = [
