@@ -27,10 +27,10 @@ from ..contract.rules import Every, Of, Provided
 from ..maths import nulls
 from ..texts import corpus, formats
 from . import position_tables, ready_pairs
+from .patch_effects import TOGETHER
 from .ready_pairs import APART, RIGHT, SAID, Asked
 
 N_PAIRS = 24  # that are drawn
-TOGETHER = 16  # in one pass
 WANTED = "wanted clean|corrupt, or clean|corrupt|right|wrong"
 SAYS = "=>"  # between a source and what the decoder has said of it
 READY = {"names": ready_pairs.names, "dates": ready_pairs.dates}

@@ -67,7 +67,9 @@ def executed():
         for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
             patch.setenv(name, folder)
         config = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
-        client = NotebookClient(notebook, config=config, timeout=200, startup_timeout=100)
+        # a busy kernel sends what a cell prints in several messages
+        settings = {"timeout": 200, "startup_timeout": 100, "coalesce_streams": True}
+        client = NotebookClient(notebook, config=config, **settings)
         client.execute(env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=folder)
     return code_cells(notebook)
 
