@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import failing
+import folders
 import numpy as np
 import pytest
 from analysis_models import gpt2
@@ -695,6 +696,36 @@ def test_probe_of_a_table_says_what_python_says(tmp_path, capsys):
     few = tmp_path / "few.csv"
     few.write_text("text,label\nA dog,x\nA cat,y\n")
     assert "expected 4 or more of each class" in complaint(capsys, "probe", "tiny-gpt2", few)
+
+
+OWN = [  # commands whose output is what they read; m is a model's folder, t.txt a text
+    "trace tiny-gpt2 t.txt --save t.txt",
+    "trace m '1 2' --save m/config.json",
+    "probe tiny-gpt2 t.txt --save ./t.txt",
+    "examples tiny-gpt2 --text t.txt --out t.txt",
+    "verify m tiny-gpt2 --junit m/model.safetensors",
+    "train m --text t.txt --steps 1 --context 4 --batch 1 --out m",
+    "tune tiny-gpt2 --steps 1 --batch 1 --documents 20 --tokens 32 --out m",
+]
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_what_is_read_is_not_written_over(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folders.GOLDEN / "gpt2-causal", "m")
+    Path("t.txt").write_text("A dog ran.\n" * 20)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    said = complaint(capsys, *shlex.split(command))
+    assert "is a file that this command reads" in said or "holds a checkpoint that is no" in said
+    assert before == {path: path.read_bytes() for path in before}
+
+
+def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
+    def fail(*_, **__):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr(minitx, "run", fail)
+    assert "out of memory. Unable to allocate" in complaint(capsys, "trace", "tiny-gpt2", "A dog")
 
 
 def test_collect_writes_what_python_opens(tmp_path, capsys):

@@ -24,6 +24,7 @@ from . import (
     explore,
     fetch,
     forming,
+    inputs,
     lesson,
     listing,
     paper,
@@ -108,6 +109,7 @@ def status_of(argv):
             run.check(argv[1:])  # argparse would list the names, but not the near ones
         with parsers.in_language(parsers.language_of(argv)):
             arguments = parser(argv).parse_args(argv)
+            inputs.check_outputs(vars(arguments))
             with told_once(), workers_of(arguments):
                 return arguments.handler(arguments) or 0
     except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
@@ -116,7 +118,7 @@ def status_of(argv):
     except KeyboardInterrupt:  # Ctrl-C
         print(f"minitx: {interruption(arguments)}", file=sys.stderr)
         return 130
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
     finally:
@@ -140,7 +142,7 @@ def plain(error):
     """An error's text, without the operating system's number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {str(error.filename)!r}" if error.filename else error.strerror
-    return str(error)
+    return "out of memory. " * isinstance(error, MemoryError) + str(error)
 
 
 def parser(argv=()):

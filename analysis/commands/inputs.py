@@ -6,6 +6,7 @@ from pathlib import Path
 
 import minitx
 from minitx import weights
+from minitx.weights import local
 
 from ..contract import options
 from ..machine.files import writable
@@ -30,6 +31,31 @@ def load(name):
         names = ", ".join(model.missing[:6]) + (", …" if n > 6 else "")
         print(f"minitx: {filled(PARTIAL, n=n, names=names)}", file=sys.stderr)
     return model
+
+
+OUTPUTS = "out", "save", "junit"  # the arguments that name what is written
+
+
+def check_outputs(given):
+    """Raise ValueError if a file that is to be written is one that the same command reads.
+
+    given: {name: argument}. What is read: the files that other arguments name, and a model's.
+    """
+    sources = set()
+    for name, value in given.items():
+        if name not in OUTPUTS and isinstance(value, str):
+            sources |= {path.resolve() for path in files_of(value)}
+    for name in OUTPUTS:
+        value = given.get(name)
+        if value and os.path.isfile(value) and Path(value).resolve() in sources:
+            raise ValueError(f"--{name} {value} is a file that this command reads; wanted another")
+
+
+def files_of(name):
+    """The file of this name, or the files of a model in this folder; of another text none."""
+    if os.path.isdir(name):
+        return [Path(name) / file for file in (*local.TEXTS, local.INDEX, local.MODEL)]
+    return [Path(name)] if os.path.isfile(name) else []
 
 
 def folder(arguments, what):

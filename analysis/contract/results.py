@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from minitx.learning.saved import digest_of
+from minitx.weights.writing import replaced_by
+
 from ..drawing import draw
 from ..machine.files import as_json, writable, write_all
 from ..machine.language import filled, translated
@@ -107,7 +110,7 @@ class Result:
         removed. Files of an earlier run stay until all are written under temporary names. Then the
         JSON file is removed first and renamed last, because `finished` takes it as the sign that
         the other files belong to its settings: whatever fails in between, arrays never stand
-        beside settings that are not theirs.
+        beside settings that are not theirs. It holds their sha256, too.
         """
         check_format(format)
         out = writable(folder)
@@ -117,6 +120,7 @@ class Result:
         record: dict[str, Any] = {"format": FORMAT, "answer": answer}
         record["sensitivity"] = sensitivity.of(self._experiment.answer, self.arrays)
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
+        record["sha256"] = digest_of("", self.arrays, self.arrays.get)
         contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
         contents[".json"] = as_json(record) + "\n"
         by_path = {out / (self.experiment + ending): x for ending, x in contents.items()}
@@ -140,7 +144,9 @@ class Result:
 
     def _remove_old(self, out, format):
         """Remove an earlier record, and then its figure of the other format."""
-        (out / f"{self.experiment}.json").unlink(missing_ok=True)
+        record = replaced_by(out / f"{self.experiment}.json")
+        if record is not None:
+            record.unlink(missing_ok=True)
         for other in {*FORMATS} - {format}:
             (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import minitx
 from minitx import weights
+from minitx.learning.saved import digest_of
 
 from ..contract import own_texts, registry, results, sides
 from ..machine.files import as_json
@@ -117,13 +118,18 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
 
 def finished(experiment, stated, out):
     """The arrays of a run that ended in this folder with the same settings, or None."""
+    about, data = (out / f"{experiment.name}{ending}" for ending in (".json", ".npz"))
+    if not (about.is_file() and data.is_file()):  # opening a pipe would wait
+        return None
     try:
-        record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
-        with open(out / f"{experiment.name}.npz", "rb") as file, np.load(file) as arrays:
-            is_same = record["settings"] == json.loads(as_json(stated))
-            return dict(arrays) if is_same else None
+        record = json.loads(about.read_text(encoding="utf-8"))
+        with open(data, "rb") as file, np.load(file) as archive:
+            arrays = dict(archive)
+        is_same = record["settings"] == json.loads(as_json(stated))
+        is_whole = record["sha256"] == digest_of("", arrays, arrays.get)
     except stream.DAMAGED:
         return None
+    return arrays if is_same and is_whole else None
 
 
 class Failure(NamedTuple):

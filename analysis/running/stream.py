@@ -12,9 +12,11 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import lzma
 import re
 import sys
 import time
+import tokenize
 import zipfile
 import zlib
 from itertools import islice
@@ -33,10 +35,15 @@ SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 DAMAGED = (
     OSError,
     EOFError,
+    AttributeError,
     KeyError,
+    MemoryError,
+    OverflowError,
     TypeError,
     ValueError,
     RuntimeError,
+    lzma.LZMAError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

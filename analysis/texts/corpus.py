@@ -164,7 +164,7 @@ class Documents(DocumentSet):
         if self.spread:
             return self.n * self.size
         bodies = pieces(self.model, self.text, self.size)
-        n_tokens = self._keep(islice(bodies, n))
+        n_tokens = self._keep(islice(bodies, min(n, sys.maxsize)))
         if self.n == n and spread.is_stream and len(next(bodies, ())) == self.size:
             text = f"{shown(self.text)} is read from its beginning, as no place in it can be sought"
             warnings.warn(f"{text}: intervals are of its first {n} documents", stacklevel=3)
@@ -248,7 +248,7 @@ class Texts(DocumentSet):
         longest = 0
         unknown = None if is_ids(text) else model.tokenizer.unknown_id
         spool = Spool(model.config.n_vocab)
-        for record, body in islice(self._bodies(self.skipped), n or None):
+        for record, body in islice(self._bodies(self.skipped), min(n, sys.maxsize) or None):
             if unknown is not None and unknown in body:
                 model.tokenizer.warn_of_unknown(record.text)
             # interned: the labels of many documents are a few strings

@@ -88,6 +88,12 @@ def learn(model, out, resume, given):
     folder = Path(weights.find(model))
     if out.resolve() == folder.resolve():
         raise ValueError(f"--out {out} is the model's own folder; wanted another")
+    if (out / "config.json").exists() and not any(
+        (out / x).exists() for x in (RECORD, state.STATE)
+    ):
+        raise ValueError(
+            f"--out {out} holds a checkpoint that is no tuning's; wanted another folder"
+        )
     stated = {"model": str(model), **settings.model_files(folder), "options": vars(given)}
     stated |= {"text": formats.described(given.text), "versions": settings.versions()}
     if resume and finished(out, stated):

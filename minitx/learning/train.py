@@ -263,9 +263,13 @@ def in_folder(loop, text, place, resume):
     if resume and (record := place.ended()) is not None:
         place.same(record["settings"])
         return of_record(record, place.path, text.tokenizer, loop.how.dtype)
+    is_used = place.is_used()
+    if (place.path / "config.json").exists() and not is_used:
+        text = f"{place.path} holds a checkpoint that is no training's; name another folder"
+        raise ValueError(text)
     if resume:
         place.take_up(loop)
-    elif place.is_used():
+    elif is_used:
         text = f"{place.path} holds a training; resume goes on with it, or name another folder"
         raise ValueError(text)
     go_on(loop, place.after)

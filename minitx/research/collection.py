@@ -127,6 +127,13 @@ def crc32_before(record, name):
     return zlib.crc32(json.dumps(about).encode())
 
 
+def check_of(record):
+    """The crc32 of all else that a record says; an older one does not hold it."""
+    own = {name: value for name, value in record.items() if name != "check"}
+    text = json.dumps(own, sort_keys=True)
+    return zlib.crc32(text.encode())
+
+
 def header(dtype, shape):
     """The bytes that a .npy file begins with: as many for any number of rows."""
     file = io.BytesIO()
@@ -172,6 +179,8 @@ def read_record(folder):
     for name, is_right in RIGHT.items():
         if not is_right(record.get(name)):
             raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+    if record.get("check", check_of(record)) != check_of(record):
+        raise ValueError(f"{path} is damaged: it has another crc32 than it says")
     if record["crc32"] and record["crc32"].keys() != record["arrays"].keys():
         raise ValueError(f"{path} is damaged: 'crc32' is of other files than 'arrays'")
     n = record["tokens"]

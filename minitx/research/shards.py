@@ -29,6 +29,7 @@ from .collection import (
     FORMAT,
     RECORD,
     Collection,
+    check_of,
     checked,
     crc32_before,
     header,
@@ -153,7 +154,7 @@ class Writer:
             crc32 = {name: checked(folder, before, name) for name in before["arrays"]}
             self.record = before | {"crc32": crc32}
         else:
-            write(folder / RECORD, as_json(self.record))
+            self.write_record()
 
     def count(self, batch):
         """The next document; at the last that was written it must be the one that it was."""
@@ -205,19 +206,30 @@ class Writer:
         self.held = 0
         state = {"documents": self.n, "tokens": n, "whole": whole}
         self.record |= state | {"sha256": self.sha256.hexdigest()}
+        self.write_record()
+
+    def write_record(self):
+        """Replace the record."""
+        self.record["check"] = check_of(self.record)
         write(self.folder / RECORD, as_json(self.record))
 
 
 def append(path, first, begin, pieces):
-    """Put arrays into a file from a byte on, with the header in front, and cut off what follows."""
-    with open(path, "r+b" if path.exists() else "w+b") as file:
-        file.write(first)
-        file.truncate(begin)
-        file.seek(begin)
-        for x in pieces:
-            file.write(x)
-        file.flush()
-        os.fsync(file.fileno())  # before the record says that they are there
+    """Put arrays into a file from a byte on, with the header in front, and cut off what follows.
+
+    Raises OSError that names the file.
+    """
+    try:
+        with open(path, "r+b" if path.exists() else "w+b") as file:
+            file.write(first)
+            file.truncate(begin)
+            file.seek(begin)
+            for x in pieces:
+                file.write(x)
+            file.flush()
+            os.fsync(file.fileno())  # before the record says that they are there
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def new_record(model, keys):

@@ -12,6 +12,7 @@ from processes import python
 
 import minitx
 from minitx.research import shards as writing
+from minitx.research.collection import check_of
 
 KEEP = "resid_post", ("z", 1), ("post", 0)
 KILLED = """
@@ -57,6 +58,9 @@ def record_of(folder):
 
 
 def write_record(folder, record):
+    """As if all of it had been said so from the beginning."""
+    if "check" in record:
+        record = record | {"check": check_of(record)}
     (folder / "collection.json").write_text(json.dumps(record))
 
 
@@ -233,6 +237,18 @@ def test_fewer_rows_than_a_whole_collection_has_and_another_file_are_refused(beg
         minitx.open_collection(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("documents", 0), ("documents", 10**6), ("whole", True), ("sha256", "0")]
+)
+def test_a_record_that_says_something_else_is_refused(begun, name, value):
+    """With 0 documents, what is written would be written once more."""
+    model, rows, folder = begun
+    (folder / "collection.json").write_text(json.dumps(record_of(folder) | {name: value}))
+    for ask in (minitx.open_collection, lambda folder: minitx.collect(model, rows, KEEP, folder)):
+        with pytest.raises(ValueError, match="collection.json is damaged: it has another crc32"):
+            ask(folder)
+
+
 def a_bit_flips(folder, record):
     path = folder / "z.1.npy"
     x = bytearray(path.read_bytes())
@@ -276,7 +292,7 @@ def test_numbers_that_are_not_those_written_are_refused(begun, damage):
 def test_a_collection_of_before_checksums_is_read_and_gets_them(begun, tmp_path):
     model, rows, folder = begun
     record = record_of(folder)
-    crc32 = record.pop("crc32")
+    crc32 = record.pop("check") and record.pop("crc32")
     write_record(folder, record | {"crc32": {"z.1": 1}})
     with pytest.raises(ValueError, match="'crc32' is of other files than 'arrays'"):
         minitx.open_collection(folder)

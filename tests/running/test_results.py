@@ -308,6 +308,21 @@ def test_where_the_old_record_cannot_go_the_old_results_stay(tmp_path, monkeypat
     assert files_in(tmp_path) == before
 
 
+def test_arrays_of_another_run_are_not_taken_over(tmp_path, expected):
+    assert models(tmp_path, 3) == 0
+    np.savez(tmp_path / "models.npz", **expected[4])
+    assert models(tmp_path, 3, "--resume") == 0
+    assert equal(arrays(tmp_path, "models"), expected[3])
+
+
+def test_a_record_that_is_a_link_stays_one(tmp_path, expected):
+    target = tmp_path / "elsewhere.json"
+    target.write_text("earlier")
+    (tmp_path / "models.json").symlink_to(target)
+    assert models(tmp_path, 3) == 0
+    assert (tmp_path / "models.json").is_symlink() and read_json(target)["settings"]
+
+
 @pytest.mark.parametrize("text", ["[]", "null", "{", '{"settings": 3}', '{"answer": 3}'])
 def test_a_record_of_another_form_is_no_finished_run(tmp_path, expected, text):
     assert models(tmp_path, 3) == 0

@@ -5,8 +5,8 @@
 A case is a kind of input, whole at first, and one to six mutations (damage.py). What may come of it
 is the same as of the whole input; one line of a ValueError or FileNotFoundError; or, where people
 write a file themselves, something else. Anything else is a defect: another exception, a message of
-several lines, a minute without an end, and something else that is read from a file of minitx's
-own, as a state from which a run goes on. Exit code 0 only without a defect.
+several lines, a minute of the processor without an end, and something else that is read from a file
+of minitx's own, as a state from which a run goes on. Exit code 0 only without a defect.
 
 All cases run in this process; a crash of it would be one. Linux and macOS.
 """
@@ -54,7 +54,7 @@ from minitx.learning import saved
 from minitx.weights import local
 from minitx.words.text import UnknownWarning
 
-SECONDS = 60  # that a case may take: 40 MB of empty lines on a busy machine
+SECONDS = 60  # of the processor that a case may take: 40 MB of empty lines take a quarter of it
 LONGEST = 1000  # letters of a clear message
 MODEL, SAYS = "tiny-roberta", "tiny-gpt2"
 REPO = "org/name"
@@ -144,10 +144,10 @@ def try_case(case):
     kind = KINDS[case.base]
     before = undamaged_content(case.base)
     parent = tempfile.mkdtemp(prefix="inputs-")
-    usual = signal.signal(signal.SIGALRM, _late)
+    usual = signal.signal(signal.SIGPROF, _late)
     try:
         folder = write_folder(damage.damaged(case, {case.base: undamaged_files(case.base)}), parent)
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", UnknownWarning)  # of one word, which texts here have
@@ -155,8 +155,8 @@ def try_case(case):
     except BaseException as error:
         return of_error(error)
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, usual)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, usual)
         shutil.rmtree(parent, ignore_errors=True)
     if now in (before, AGAIN):
         return Result("same")
