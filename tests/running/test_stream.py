@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,16 @@ def npy(x):
     return content.getvalue()
 
 
+def archive_of(n):
+    """An archive whose one member says that it has n numbers."""
+    header, archive = io.BytesIO(), io.BytesIO()
+    description = {"descr": "<f8", "fortran_order": False, "shape": (n,)}
+    np.lib.format.write_array_header_1_0(header, description)
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("key.npy", header.getvalue())
+    return archive.getvalue()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -146,6 +157,8 @@ def npy(x):
         lambda raw: raw[:60] + b"!" + raw[61:],
         lambda raw: b"nonsense",
         lambda raw: npy(np.ones(3)),
+        lambda raw: archive_of(1 << 40),
+        lambda raw: archive_of(1 << 70),
         lambda raw: raw.replace(b"key.npy", b"kex.npy"),
         lambda raw: raw.replace(b"PK\1\2-\3-", b"PK\1\2-\3\xff"),  # of zip version 25.5
         lambda raw: raw.replace(b"PK\1\2-\3-\0\0", b"PK\1\2-\3-\0\1"),  # encrypted
