@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import threading
+import traceback
 from dataclasses import replace
 from pathlib import Path
 
@@ -276,10 +277,19 @@ def _plain(error, repo, revision, again):
 
 def _no_hub(error, repo):
     """The exception for an answer of a form that the library did not expect; None for others."""
-    if isinstance(error, (ValueError, OSError, RuntimeError, MemoryError)):
+    from huggingface_hub.utils import HFValidationError
+
+    is_told = isinstance(error, (OSError, MemoryError, HFValidationError))
+    if is_told or (isinstance(error, ValueError) and _is_own(error)):
         return None
     kind = type(error).__name__
     return ValueError(f"{_endpoint()}/{repo} does not answer as a hub does ({kind}: {error})")
+
+
+def _is_own(error):
+    """Whether an error was raised by this package's code, not by a library's."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals["__name__"].startswith(__package__.partition(".")[0] + ".")
 
 
 def _refusal(error, repo, revision, again):

@@ -81,6 +81,6 @@ def of_language(parser):
 def language_of(argv):
     """The language that these arguments name, known before a parser is made; else the user's."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--lang")
+    first.add_argument("--lang", nargs="?")  # without a value the parser itself refuses it
     given = first.parse_known_args(argv)[0].lang
     return given if given in language.LANGUAGES else language.of_environment()

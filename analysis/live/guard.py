@@ -48,6 +48,7 @@ class Guard:
     def __init__(self, app, port):
         self.app = app
         self.hosts = {f"{name}:{port}" for name in NAMES}
+        self.hosts.update(NAMES if port == 80 else ())  # browsers leave this port out
         self.headers = HEADERS | {"Content-Security-Policy": explore.rules(explore.POLICY | POLICY)}
 
     async def __call__(self, scope, receive, send):

@@ -70,8 +70,6 @@ def between(runs, request, other, check=lambda: None):
     texts that do not align, or whose guesses are the same.
     """
     model = runs.models[request.model]
-    if model.config.picture is not None:
-        raise ValueError("patches are between two texts; this model reads pictures")
     requests = both(runs, request, other)
     asked = _asked(model, *map(runs.tokens, requests))
     parts = {}
@@ -89,7 +87,9 @@ def between(runs, request, other, check=lambda: None):
 
 
 def both(runs, request, other):
-    """The request as it is, and the same of another text."""
+    """The request as it is, and the same of another text; ValueError for pictures."""
+    if runs.models[request.model].config.picture is not None:
+        raise ValueError("patches are between two texts; this model reads pictures")
     first = replace(request.as_is, target=None)
     second = replace(first, text=other)
     second.check(runs.names)

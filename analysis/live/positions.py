@@ -29,8 +29,8 @@ def _off(changes, place):
 
 
 def _off_lines(changes, where, word):
-    for point in where.place.positions:
-        yield f'edits["{point}"] = np.zeros_like  # positions {word}'
+    for name in position_edits.off(where.place.stack.config):
+        yield f'edits["{where.place.point(name)}"] = np.zeros_like  # positions {word}'
 
 
 def shuffled(changes, place):
@@ -47,9 +47,10 @@ def _shuffled(changes, place):
 def _shuffled_lines(changes, where):
     rng = f"np.random.default_rng({changes.seed})"
     yield from order("order", f"{rng}.permutation({{}})", where)
-    for point in where.place.positions:
-        taken = "x[:, :, order][..., order]" if "bias" in point else "x[:, order]"
-        yield f'edits["{point}"] = lambda x: {taken}  # positions shuffled'
+    for name in position_edits.points(where.place.stack.config):
+        is_rows = position_edits.MOVES[name] is position_edits.rows
+        taken = "x[:, order]" if is_rows else "x[..., order, :][..., order]"
+        yield f'edits["{where.place.point(name)}"] = lambda x: {taken}  # positions shuffled'
 
 
 def order(name, how, where):

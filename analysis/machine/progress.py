@@ -102,6 +102,6 @@ def duration(seconds):
 
 def show(line):
     """Replace the current line of the terminal."""
-    if sys.stderr.isatty():
+    if sys.stderr and sys.stderr.isatty():  # None: it was closed before the start
         terminal = getattr(sys.stderr, "stream", sys.stderr)  # what is under escapes.Terminal
         print(f"\r\x1b[K{line}", end="", file=terminal, flush=True)

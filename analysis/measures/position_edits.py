@@ -35,7 +35,7 @@ def moved(config, index):
     return {point: partial(MOVES[point], index=index) for point in points(config)}
 
 
-def _rows(x, index):  # [B T D] or [B T r]
+def rows(x, index):  # [B T D] or [B T r]
     return x[:, index]
 
 
@@ -43,7 +43,7 @@ def _rows_and_columns(x, index):  # [B H T S] or [B T S]
     return x[..., index, :][..., index]
 
 
-MOVES = {"pos_embed": _rows, "pos_angle": _rows}
+MOVES = {"pos_embed": rows, "pos_angle": rows}
 MOVES |= dict.fromkeys(("pos_bias", "pos_row"), _rows_and_columns)
 
 

@@ -142,7 +142,9 @@ def readable(model, text, target=None):
     if model.encoder is None:
         if target is not None:
             kind = model.config.model_type
-            raise ValueError(f"target is {target!r}, but this model ({kind}) has a single stack")
+            raise ValueError(
+                f"target is {target!r:.80}, but this model ({kind}) has a single stack"
+            )
         return _readable(model, text)
     source = joined.of(_readable(model.encoder, text))
     if target is None:
@@ -168,7 +170,7 @@ def _readable(model, text):
     n, n_own = joined.pieces_of(model, text)
     if n_own < 2:
         raise ValueError(
-            f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
+            f"the text {text!r:.80} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
             "not counting special ones; wanted 2 or more"
         )
     _check_length(model, n, "text")

@@ -12,6 +12,7 @@ done. Where nothing at all is finished for PATIENCE seconds, or the scheduler is
 with an error, and `--resume` goes on with it.
 """
 
+import asyncio
 import contextlib
 import importlib.util
 import itertools
@@ -30,6 +31,7 @@ TRIES = 3  # workers on which a document may fail
 PATIENCE = 600.0  # seconds, at least, in which something must be finished
 POLL = 1.0  # seconds between two looks at the cluster
 LOOK = 10.0  # seconds that the scheduler has for an answer
+SCHEMES = "", "tcp", "tls", "ws", "wss"
 MOST = 1 << 23  # bytes of documents and results in a batch
 LARGEST = 256  # documents in a batch
 SHOWN = 60  # characters of a document in an error
@@ -352,14 +354,40 @@ def check(n_workers, scheduler):
 
 
 def _connected(address, stack):
-    """A client of the scheduler at this address."""
+    """A client of the scheduler at this address; Dask's log says nothing meanwhile."""
     from distributed import Client
+    from distributed.utils import silence_logging_cmgr
 
+    _check_address(address)
+    stack.enter_context(silence_logging_cmgr("CRITICAL"))
     try:
+        asyncio.run(_answers(address))
         client = Client(address, timeout=LOOK, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise Gone(f"there is no scheduler at {address}: {error}") from None
+    except Exception as error:  # Dask reads what any peer sends: a number too large, no scheme
+        why = " ".join(str(error).split()) or f"it said nothing in {LOOK:.0f} s"
+        raise Gone(f"there is no scheduler at {address!r:.80}: {why:.200}") from None
     return stack.enter_context(client)
+
+
+def _check_address(address):
+    """Raise ValueError for what is no address of a scheduler."""
+    scheme, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if scheme not in SCHEMES or not host.strip() or not port.isdecimal():
+        raise ValueError(
+            f"--scheduler is {address!r:.80}; wanted HOST:PORT, or this behind one of "
+            f"{', '.join(f'{name}://' for name in SCHEMES if name)}"
+        )
+
+
+async def _answers(address):
+    """Connect and greet; `Client` would wait without an end where nobody greets back."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    comm = await asyncio.wait_for(connect(address, timeout=LOOK, **options), LOOK)
+    comm.abort()
 
 
 def _started(n_workers, stack):

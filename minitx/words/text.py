@@ -72,7 +72,8 @@ def told_once():
 def _warn(words, unknown):
     are = "is" if len(words) == 1 else "are"
     more = f", … ({len(words)} in all)" if len(words) > 6 else ""
-    text = f"{', '.join(words[:6])}{more} {are} not in this model's vocabulary"
+    shown = ", ".join(f"{word:.80}" for word in words[:6])
+    text = f"{shown}{more} {are} not in this model's vocabulary"
     warnings.warn(f"{text}; read as {unknown}", UnknownWarning, stacklevel=4)
 
 

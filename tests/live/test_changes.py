@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minitx
+from minitx import weights
 from minitx.analysis.live import changes as changes_module
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.mask import Mask
@@ -190,6 +191,19 @@ def test_the_python_of_each_meaning_computes_the_same(name, meaning):
         return
     trace = minitx.run(model, tokens, edits=changes.edits(model, tokens))
     assert differences(executed(changes, model, name=name), trace) == []
+
+
+@pytest.mark.parametrize("name", weights.zoo())
+def test_the_python_of_each_mechanism_computes_the_same(name):
+    model = minitx.load(name)
+    tokens = model.tokenizer.encode(TEXT)
+    kinds = ["off", "zero", "shuffled"] if model.config.mechanisms else []
+    kinds += ["shifted"] * (model.weights.W_pos is not None)
+    for kind in kinds:
+        for dial in (0, 1):
+            changes = Changes(kind, seed=6, dial=dial, shift=5 * (kind == "shifted"))
+            trace = minitx.run(model, tokens, edits=changes.edits(model, tokens))
+            assert differences(executed(changes, model, name=name), trace) == [], (kind, dial)
 
 
 @pytest.mark.parametrize("changes", OF_PAIRS, ids=lambda changes: f"{changes.stack}: {changes}")

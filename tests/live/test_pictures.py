@@ -98,6 +98,7 @@ def test_the_class_keeps_its_position_where_those_of_patches_are_shuffled(client
         ("run", {"changes": {"dial_down": -8}}, "dial_down is -8; 8 rows take less than 8"),
         ("run", {"changes": {"positions": "shifted", "shift": 1}}, "can stand at most 0 later"),
         ("patch", {"other": "sample"}, "this model reads pictures"),
+        ("lengths", {"other": "sample"}, "this model reads pictures"),
         ("writers", {"place": 0}, "are not attributed"),
         ("next", {}, "only a causal model without an encoder"),
     ],

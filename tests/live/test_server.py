@@ -465,6 +465,12 @@ def test_this_machines_own_names_are_not(client):
         assert client.get("/", headers={"Host": host}).status_code == 200
 
 
+def test_browsers_leave_out_port_80():
+    guard.Guard(None, 80).check(Headers({"Host": "localhost", "Origin": "http://localhost"}))
+    with pytest.raises(guard.Refused):
+        guard.Guard(None, PORT).check(Headers({"Host": "localhost"}))
+
+
 @pytest.mark.parametrize(
     "origin",
     [

@@ -23,6 +23,13 @@ def test_the_locale_chooses_the_language_of_a_command_and_a_flag_comes_first(mon
         language.of_environment()
 
 
+def test_the_flag_without_a_value_is_refused(capsys):
+    for argv in (["--lang"], ["list", "--lang"]):
+        with pytest.raises(SystemExit, match="2"):
+            commands.run_command(argv)
+        assert "--lang: expected one argument" in capsys.readouterr().err
+
+
 def test_numbers_of_a_label_stay_in_the_order_of_the_translation():
     assert language._numbered("#2 of #1", ["3", "8"]) == "8 of 3"
     assert language._numbered("#: #", ["0.5", "-1"]) == "0.5: -1"

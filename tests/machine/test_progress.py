@@ -19,3 +19,9 @@ def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
     shown = capsys.readouterr().err
     assert "letters 7/8, 0.1 a second, 10 s left" in shown
     assert shown.endswith("\x1b[K")  # the line is gone before a message comes
+
+
+def test_a_closed_stderr_shows_nothing(monkeypatch):
+    monkeypatch.setattr(progress.sys, "stderr", None)
+    with progress.Line("letters", 3) as line:
+        line.update(1)

@@ -537,6 +537,8 @@ def test_what_is_said_of_a_source_may_be_given_or_is_the_models_own(pair, bundle
     assert page_data(page.html)["parts"] == json.loads(json.dumps(whole["parts"]))
     with pytest.raises(ValueError, match="target is 'a dog', but this model .roberta. has a"):
         explore.readable(bundled, SENTENCE, "a dog")
+    with pytest.raises(ValueError, match="target is 'a{79}, but"):
+        explore.readable(bundled, SENTENCE, "a" * 999)
     with pytest.raises(ValueError, match="this model reads at most 64"):
         explore.readable(pair.model, SENTENCE, "now " * 99)
     folder = str(pair.model.tokenizer.folder)

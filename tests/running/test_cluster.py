@@ -5,6 +5,7 @@ import gc
 import importlib
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -311,7 +312,14 @@ def test_flags_that_contradict_each_other_are_refused(capsys, monkeypatch):
     assert "--workers is -1; wanted 1 or more" in capsys.readouterr().err
     monkeypatch.setattr(cluster, "LOOK", 1.0)
     assert commands.run_command([*command[:3], "--scheduler", "tcp://127.0.0.1:1"]) == 2
-    assert "there is no scheduler at tcp://127.0.0.1:1" in capsys.readouterr().err
+    assert "there is no scheduler at 'tcp://127.0.0.1:1'" in capsys.readouterr().err
+    for address in "x", " ", "tcp://", "http://127.0.0.1:1", "inproc://1":
+        assert commands.run_command([*command[:3], "--scheduler", address]) == 2
+        assert f"--scheduler is {address!r}; wanted HOST:PORT" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert commands.run_command([*command[:3], "--scheduler", address]) == 2
+    assert "it said nothing in 1 s" in capsys.readouterr().err
     monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
     assert commands.run_command([*command, "2"]) == 2
     message = "--workers needs distributed: pip install 'minitx[dask]'"

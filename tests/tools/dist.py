@@ -48,6 +48,8 @@ def export(checkout, tree):
 def epoch():
     """The time of the files of a release, in seconds since 1970."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        if not given.isdecimal():
+            sys.exit(f"SOURCE_DATE_EPOCH is {given!r:.80}; wanted seconds since 1970")
         return int(given)
     command = ["git", "log", "-1", "--format=%ct"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

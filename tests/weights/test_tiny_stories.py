@@ -51,6 +51,8 @@ def test_a_sentence_is_continued_in_whole_words(model):
 def test_words_that_it_does_not_know_are_named(model):
     with pytest.warns(UnknownWarning, match="^pizza, Sushi are not in .*; read as <unk>$"):
         minitx.run(model, "Mary ate the pizza and the Sushi.", "resid_pre")
+    with pytest.warns(UnknownWarning, match="^z{80} is not"):
+        model.encode(["z" * 999])
     with pytest.warns(UnknownWarning, match="^zebra is not"):
         model.encode([("The zebra ran.", "It ran.")])
 

@@ -487,14 +487,17 @@ def test_a_listing_of_more_than_the_disk_holds_is_refused_before_the_download(ma
         {"siblings": {"config.json": 1}},
         [],
         5,
+        {"createdAt": "x"},
+        b"\xff",
+        b"[" * 100_000,
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_a_listing_of_another_form_is_one_error(machine, hub, listing):
     """These were KeyError, TypeError and AttributeError with a traceback."""
     if isinstance(listing, dict):
         listing = {"id": "org/tiny", "sha": hub.commit} | listing
-    hub.page = json.dumps(listing).encode()
+    hub.page = listing if isinstance(listing, bytes) else json.dumps(listing).encode()
     with raises(ValueError, match="org/tiny .*(answer as a hub does|no config.json|cannot be tr)"):
         machine.fetch()
 
