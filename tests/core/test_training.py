@@ -417,6 +417,19 @@ WRONG = {
     "pad_token_id is 9; a new tokenizer has": (ROBERTA | {"pad_token_id": 9}, TEXT, {}),
     "dtype is float16; wanted float32 or": (GPT2, TEXT, {"dtype": "float16"}),
     "a text of the corpus is 3; wanted a text": (GPT2, [3], {}),
+    "steps is 2.5; wanted a whole number": (GPT2, TEXT, {"steps": 2.5}),
+    "steps is '5'; wanted a whole number": (GPT2, TEXT, {"steps": "5"}),
+    "seed is 0.5; wanted a whole number": (GPT2, TEXT, {"seed": 0.5}),
+    "clip is -5; wanted 0 to inf": (GPT2, TEXT, {"clip": np.int64(-5)}),
+    "rate is -0.5; wanted 0 to 1": (GPT2, TEXT, {"rate": np.float32(-0.5)}),
+    "masked is 'x'; wanted a number of 0 to 0.9": (GPT2, TEXT, {"masked": "x"}),
+    r"betas is .1.0, 0.98.; wanted two numbers": (GPT2, TEXT, {"betas": (1.0, 0.98)}),
+    r"betas is .0.9,.; wanted two numbers": (GPT2, TEXT, {"betas": 0.9}),
+    "dtype is 'x'; wanted float32 or": (GPT2, TEXT, {"dtype": "x"}),
+    "config is 5; wanted a config.json": (5, TEXT, {}),
+    "corpus is 5; wanted a file": (GPT2, 5, {}),
+    "stages is 5; wanted a list": (GPT2, TEXT, {"stages": 5}),
+    "stage 1 is 5; wanted a dictionary": (GPT2, TEXT, {"stages": [5]}),
     "stage 1 has context; wanted steps, and of batch, config": (
         GPT2,
         TEXT,
@@ -441,6 +454,13 @@ def test_what_cannot_be_trained_is_refused_before_any_work(message, monkeypatch)
     monkeypatch.setattr(Loop, "step", None)
     with pytest.raises((ValueError, OSError), match=message):
         minitx.train(config, corpus, **options)
+
+
+def test_numbers_of_numpy_are_as_those_of_python(tmp_path):
+    numbers = {"steps": 2, "batch": 2, "seed": 3, "clip": 0.5, "betas": (0.5, 0.75)}
+    own = {name: np.array(value)[()] for name, value in numbers.items()}
+    history = minitx.train(GPT2, TEXT, **own, out=tmp_path)
+    assert (history.losses == minitx.train(GPT2, TEXT, **numbers).losses).all()
 
 
 def test_the_command_trains(tmp_path, capsys):
