@@ -8,6 +8,7 @@ FOLDER/state.safetensors                                    until the end: where
 
 import hashlib
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..weights import local, writing
 
 STATE, RECORD, TENSORS = "state.safetensors", "train.json", "model.safetensors"
 FORMAT = 1  # of train.json, also of one that names none
+FINAL = "final"  # in train.json, among the steps: the model at the end
 SECONDS = 30.0  # between two states
 
 
@@ -95,6 +97,7 @@ class Folder:
         self.checkpoint(loop.start, self.path)
         record = {"format": FORMAT, "settings": self.settings, "snapshots": snapshots}
         record["sha256"] = {step: digest_in(self.snapshot(step)) for step in snapshots}
+        record["sha256"][FINAL] = digest_in(self.path)
         write(self.path / RECORD, as_json(record | {"losses": loop.losses}))
         (self.path / STATE).unlink(missing_ok=True)
 
@@ -106,9 +109,13 @@ class Folder:
         record = read_json(path)
         if (format_ := record.get("format", FORMAT)) != FORMAT:
             raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
+        record.setdefault("sha256", {})  # an older one has none
         for name, is_right in RIGHT.items():
             if not is_right(record.get(name)):
                 raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+        if (n := len(record["losses"])) != (steps := record["settings"].get("steps")):
+            text = f"'losses' has {n} numbers, and settings say {steps!r:.80} steps"
+            raise ValueError(f"{path} is damaged: {text}")
         on_disk = {int(x.name) for x in self.path.glob("steps/*") if x.name.isdecimal()}
         if lost := on_disk - {*record["snapshots"]}:
             raise ValueError(f"{path} is damaged: 'snapshots' lacks {min(lost)}, which steps/ has")
@@ -116,10 +123,16 @@ class Folder:
 
 
 RIGHT = {  # what a record has, and whether it is of the right kind
-    "settings": lambda x: isinstance(x, dict) and isinstance(x.get("config"), dict),
+    "settings": lambda x: isinstance(x, dict) and is_config(x.get("config")),
     "snapshots": lambda x: is_list_of(int, x) and x == sorted({*x}),
-    "losses": lambda x: is_list_of(float, x) and x != [],
+    "losses": lambda x: is_list_of(float, x) and x != [] and all(map(math.isfinite, x)),
+    "sha256": lambda x: isinstance(x, dict) and is_list_of(str, [*x.values()]),
 }
+
+
+def is_config(x):
+    """Whether x is the content of a config.json, whose family is named."""
+    return isinstance(x, dict) and isinstance(x.get("model_type"), str)
 
 
 def is_list_of(kind, x):
@@ -130,6 +143,12 @@ def is_list_of(kind, x):
 def digest_in(folder):
     """sha256 of a snapshot's tensors."""
     return local.measure(folder / TENSORS)["sha256"]
+
+
+def check_digest(folder, digests, name):
+    """Raises ValueError where a folder's tensors are not those of a record, if it has the name."""
+    if name in digests and digest_in(folder) != digests[name]:
+        raise ValueError(f"{folder / TENSORS} is not the file that was written there")
 
 
 # --- the state

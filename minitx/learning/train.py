@@ -29,7 +29,7 @@ from ..memory import all_freed_memory_kept
 from ..words.text import Tokenizer
 from .batches import NOTHING, Words
 from .loop import How, Loop, snapshot_steps
-from .saved import TENSORS, Folder, digest_in
+from .saved import FINAL, Folder, check_digest
 from .stages import Stage, Staged
 from .start import head_of, joined, start
 from .tokens import stream
@@ -53,13 +53,13 @@ class History(show.Shown):
     def __init__(self, model: Model, losses: np.ndarray, kept: dict, digests: Mapping = NOTHING):
         self.model, self.losses = model, losses
         self._kept = kept  # {step: its folder, or config and a file's tensors}
-        self._digests = digests  # {step as a text: sha256 of the tensors in its folder}
+        self._digests = digests  # {step as a text, or FINAL: sha256 of the tensors}
 
     @classmethod
     def from_folder(cls, name: str | PathLike[str], dtype: DTypeLike = "float32") -> "History":
         """The History of a training that has ended: its folder, or a name of weights.histories().
 
-        Raises ValueError for a folder without one.
+        Raises ValueError for a folder without one, or where it is not as it was written.
 
         >>> import minitx
         >>> history = minitx.History.from_folder("histories/masked-learned")
@@ -88,9 +88,7 @@ class History(show.Shown):
         kept, final = self._kept[step], self.model
         dtype = final.weights.W_E.dtype
         if isinstance(kept, Path):
-            digest = digest_in(kept)
-            if self._digests.get(str(step), digest) != digest:
-                raise ValueError(f"{kept / TENSORS} is not the file that was written there")
+            check_digest(kept, self._digests, str(step))
             model = read_model(kept, dtype)
         else:
             config, tensors = kept
@@ -314,8 +312,9 @@ def of_record(record, folder, tokenizer, dtype):
     """The History of a training that has ended in a folder."""
     place = Folder(folder, {}, {})
     kept = {step: place.snapshot(step) for step in record["snapshots"]}
+    check_digest(folder, record["sha256"], FINAL)
     model = replace(read_model(folder, dtype), tokenizer=tokenizer)
-    return History(model, np.array(record["losses"]), kept, record.get("sha256", NOTHING))
+    return History(model, np.array(record["losses"]), kept, record["sha256"])
 
 
 def folders(loop, place):

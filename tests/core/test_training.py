@@ -483,10 +483,24 @@ def test_the_record_of_a_training_is_checked(tmp_path):
     minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
     path = tmp_path / saved.RECORD
     record = json.loads(path.read_text())
-    for name, wrong in {"losses": ["x"], "snapshots": [2, 0], "settings": {}}.items():
+    for name, wrong in [
+        *{"losses": ["x"], "snapshots": [2, 0], "settings": {}, "sha256": None}.items(),
+        *{"losses": [1.0, np.nan], "settings": {"config": {}}, "sha256": {"0": 5}}.items(),
+    ]:
         path.write_text(json.dumps(record | {name: wrong}))
         with pytest.raises(ValueError, match=f"train.json is damaged: '{name}' is"):
             minitx.History.from_folder(tmp_path)
+    path.write_text(json.dumps(record | {"losses": [1.0]}))
+    with pytest.raises(ValueError, match="damaged: 'losses' has 1 numbers, and settings say 2 st"):
+        minitx.History.from_folder(tmp_path)
+
+
+def test_the_final_model_of_a_training_is_checked(tmp_path):
+    minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
+    final = tmp_path / saved.TENSORS
+    final.write_bytes((tmp_path / "steps/000000" / saved.TENSORS).read_bytes())
+    with pytest.raises(ValueError, match="model.safetensors is not the file that was written"):
+        minitx.History.from_folder(tmp_path)
 
 
 def test_a_state_whose_numbers_have_changed_is_refused(interrupted):
