@@ -74,7 +74,7 @@ class Folder:
         path = self.path / STATE
         if not path.is_file():
             return
-        record = record_of_state(path)
+        record = record_of_training(path)
         self.same(record["settings"])
         loop.place(record["steps"])
         read_state(path, state_of(loop))
@@ -110,12 +110,8 @@ class Folder:
         if (format_ := record.get("format", FORMAT)) != FORMAT:
             raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
         record.setdefault("sha256", {})  # an older one has none
-        for name, is_right in RIGHT.items():
-            if not is_right(record.get(name)):
-                raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
-        if (n := len(record["losses"])) != (steps := record["settings"].get("steps")):
-            text = f"'losses' has {n} numbers, and settings say {steps!r:.80} steps"
-            raise ValueError(f"{path} is damaged: {text}")
+        check_record(path, record, RIGHT)
+        check_count(path, record["losses"], record["settings"].get("steps"))
         on_disk = {int(x.name) for x in self.path.glob("steps/*") if x.name.isdecimal()}
         if lost := on_disk - {*record["snapshots"]}:
             raise ValueError(f"{path} is damaged: 'snapshots' lacks {min(lost)}, which steps/ has")
@@ -128,6 +124,26 @@ RIGHT = {  # what a record has, and whether it is of the right kind
     "losses": lambda x: is_list_of(float, x) and x != [] and all(map(math.isfinite, x)),
     "sha256": lambda x: isinstance(x, dict) and is_list_of(str, [*x.values()]),
 }
+
+RIGHT_STATE = {  # the same of a state
+    "settings": lambda x: isinstance(x, dict),
+    "steps": lambda x: type(x) is int,
+    "losses": RIGHT["losses"],
+}
+
+
+def check_record(path, record, right):
+    """Raises ValueError for a value that is not of the right kind."""
+    for name, is_right in right.items():
+        if not is_right(record.get(name)):
+            raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+
+
+def check_count(path, losses, steps):
+    """Raises ValueError unless each step has its loss."""
+    if len(losses) != steps:
+        text = f"'losses' has {len(losses)} numbers, of {steps!r:.80} steps"
+        raise ValueError(f"{path} is damaged: {text}")
 
 
 def is_config(x):
@@ -173,14 +189,26 @@ def pack_state(arrays, text):
 
 def record_of_state(path, what="a saved training state"):
     """The record in a file of `pack_state`. Raises ValueError unless all of it is as it was."""
+    if not Path(path).is_file():  # a folder, or a pipe, which would be waited for
+        raise FileNotFoundError(f"no file {path}; wanted {what}")
     try:
         with safe_open(path, "np") as file:
             given = file.metadata() or {}
-            if given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor):
-                return json.loads(given["state"])
-    except (SafetensorError, KeyError) as error:
+            is_whole = given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor)
+            record = {**json.loads(given["state"])}
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not {what}: {one_line(error)}") from None
-    raise ValueError(f"{path} is not {what} any more: its sha256 differs")
+    if not is_whole:
+        raise ValueError(f"{path} is not {what} any more: its sha256 differs")
+    return record
+
+
+def record_of_training(path):
+    """The record in a training's state. Raises ValueError where it lacks what goes on."""
+    record = record_of_state(path)
+    check_record(path, record, RIGHT_STATE)
+    check_count(path, record["losses"], record["steps"])
+    return record
 
 
 def digest_of(text, names, array_of):
@@ -194,10 +222,21 @@ def digest_of(text, names, array_of):
 
 
 def read_state(path, arrays):
-    """Puts what a file holds into arrays {name: array}."""
+    """Puts what a file holds into arrays {name: array}. Raises ValueError for other arrays."""
     with safe_open(path, "np") as file:
+        names = {*file.keys()}
         for name, x in arrays.items():
-            x[...] = file.get_tensor(name)
+            held = file.get_tensor(name) if name in names else None
+            wanted = kind_of(np.atleast_1d(x))  # safetensors writes a number as a row
+            if held is None or kind_of(held) != wanted:
+                given = "missing" if held is None else kind_of(held)
+                raise ValueError(f"{path} is damaged: {name} is {given}; wanted {wanted}")
+            x[...] = held
+
+
+def kind_of(x):
+    """An array's dtype and shape as a text."""
+    return f"{x.dtype} {[*x.shape]}"
 
 
 # --- files

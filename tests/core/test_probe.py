@@ -1,5 +1,6 @@
 """Probes on own labels: planted directions, texts that are split, and chance."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import pytest
 import tiny
 
 import minitx
+from minitx.learning import saved
 from minitx.research.labelled import split
 from minitx.research.probe import verdict
 
@@ -180,6 +182,39 @@ def test_a_saved_probe_predicts_the_same(tmp_path):
         (tmp_path / "damaged").write_bytes(content)
         with pytest.raises(ValueError, match=match):
             minitx.Probe.from_file(tmp_path / "damaged", model)
+
+
+@pytest.mark.parametrize(
+    "stated, arrays, match",
+    [
+        ({"model": 1}, {}, "is damaged: it has 'model'"),
+        ({"token": "x"}, {}, "is damaged: 'token' is 'x'"),
+        ({"classes": [1]}, {}, "is damaged: 'classes' is"),
+        ({"interval": None}, {}, "is damaged: 'interval' is None"),
+        ({}, {"W": None}, r"is damaged: arrays are {'mean': .*; wanted {'W': \(4, 2\)"),
+        ({}, {"W": np.ones((3, 2))}, r"arrays are {'W': \(3, 2\).*; wanted {'W': \(4, 2\)"),
+        ({}, {"W": np.full((4, 2), np.nan)}, "W is not float64, or not finite"),
+        ({}, {"scale": np.zeros(3)}, "scale has numbers that are not above 0"),
+    ],
+)
+def test_a_probe_that_is_signed_and_wrong_is_refused(stated, arrays, match, tmp_path):
+    right = {"W": np.ones((4, 2)), "mean": np.zeros(3), "scale": np.ones(3)}
+    numbers = dict(accuracy=1.0, null=0.5, shuffled=[0.5], untrained=None, penalty=1.0)
+    words = dict(point=["post", 0], token="last", classes=[0, 1], interval=[0.5, 1.0], verdict="")
+    whole = {"format": "minitx probe 1"} | numbers | words
+
+    def written(stated, arrays):
+        arrays = {name: x for name, x in (right | arrays).items() if x is not None}
+        content = saved.pack_state(arrays, json.dumps(whole | stated))
+        (tmp_path / "p.safetensors").write_bytes(content)
+        return tmp_path / "p.safetensors"
+
+    model = tiny.load("gpt2-causal")
+    assert minitx.Probe.from_file(written({}, {}), model).point == ("post", 0)
+    with pytest.raises(ValueError, match=rf"p.safetensors .*{match}"):
+        minitx.Probe.from_file(written(stated, arrays), model)
+    with pytest.raises(FileNotFoundError, match="no file .*; wanted a saved probe"):
+        minitx.Probe.from_file(tmp_path, model)
 
 
 @pytest.mark.parametrize(

@@ -491,7 +491,7 @@ def test_the_record_of_a_training_is_checked(tmp_path):
         with pytest.raises(ValueError, match=f"train.json is damaged: '{name}' is"):
             minitx.History.from_folder(tmp_path)
     path.write_text(json.dumps(record | {"losses": [1.0]}))
-    with pytest.raises(ValueError, match="damaged: 'losses' has 1 numbers, and settings say 2 st"):
+    with pytest.raises(ValueError, match="damaged: 'losses' has 1 numbers, of 2 steps"):
         minitx.History.from_folder(tmp_path)
 
 
@@ -501,6 +501,37 @@ def test_the_final_model_of_a_training_is_checked(tmp_path):
     final.write_bytes((tmp_path / "steps/000000" / saved.TENSORS).read_bytes())
     with pytest.raises(ValueError, match="model.safetensors is not the file that was written"):
         minitx.History.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"steps": None}, "is damaged: 'steps' is None"),
+        ({"steps": 3}, "is damaged: 'losses' has 4 numbers, of 3 steps"),
+        ({"losses": None}, "is damaged: 'losses' is None"),
+        ({"settings": 5}, "is damaged: 'settings' is 5"),
+        ([], "is not a saved training state: 'list' object is not a mapping"),
+    ],
+)
+def test_a_state_that_is_signed_and_wrong_is_refused(interrupted, changes, match):
+    path = interrupted / saved.STATE
+    record = changes if changes == [] else saved.record_of_state(path) | changes
+    path.write_bytes(saved.pack_state(load_file(path), json.dumps(record)))
+    with pytest.raises(ValueError, match=f"state.safetensors {match}"):
+        resume(interrupted)
+
+
+@pytest.mark.parametrize("x", [np.ones(1, np.float32), None, 0])
+def test_a_state_with_other_arrays_is_refused(interrupted, x):
+    path = interrupted / saved.STATE
+    text, arrays = json.dumps(saved.record_of_state(path)), load_file(path)
+    flat = arrays.pop("flat")
+    if x is not None:
+        arrays["flat"] = flat.astype("float64") if isinstance(x, int) else x
+    path.write_bytes(saved.pack_state(arrays, text))
+    given = r"float64 \[\d+\]" if isinstance(x, int) else r"float32 \[1\]|missing"
+    with pytest.raises(ValueError, match=rf"damaged: flat is ({given}); wanted float32 \[\d+\]"):
+        resume(interrupted)
 
 
 def test_a_state_whose_numbers_have_changed_is_refused(interrupted):
