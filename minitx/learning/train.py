@@ -27,7 +27,7 @@ from ..loading.files import listing, read_json
 from ..machine import show
 from ..memory import all_freed_memory_kept
 from ..words.text import Tokenizer
-from .batches import NOTHING, Words
+from .batches import NOTHING, Words, check_size
 from .loop import How, Loop, snapshot_steps
 from .saved import FINAL, Folder, check_digest
 from .stages import Stage, Staged
@@ -176,6 +176,7 @@ def train(
     if cfg.encoder is not None:
         raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
     numbers["context"] = checked_context(numbers["context"], cfg)
+    check_size(numbers["batch"], numbers["context"])
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)
     loop: Loop
@@ -262,7 +263,9 @@ def stages_of(given, settings, numbers):
         stage = Stage(*map(plain, stage))
         check(numbers | stage._asdict())
         config = from_hf(copy.deepcopy(settings | stage.config))
-        stages.append(stage._replace(context=checked_context(stage.context, config)))
+        stage = stage._replace(context=checked_context(stage.context, config))
+        check_size(stage.batch, stage.context)
+        stages.append(stage)
     return stages
 
 

@@ -157,6 +157,10 @@ def test_steps_of_snapshots_grow():
     assert snapshot_steps(2000, 24)[:8] == [0, 1, 2, 3, 4, 6, 8, 11]
     assert snapshot_steps(2000, 24)[-1] == 2000 and len(snapshot_steps(2000, 24)) <= 24
     assert snapshot_steps(5, 24) == [0, 1, 2, 3, 4, 5]
+    assert snapshot_steps(9, 10**12) == [*range(10)]
+    for steps in range(1, 60):
+        grown = np.geomspace(steps, 1, 20 * steps + 1).tolist()
+        assert {round(x) for x in grown} == {*range(1, steps + 1)}  # more would add none
     assert [snapshot_steps(9, n) for n in range(3)] == [[], [9], [0, 9]]
 
 
@@ -406,6 +410,17 @@ WRONG = {
     "a bart learns from pairs of texts": (BART, TEXT, {}),
     "context is 40; this model reads at most 16": (GPT2, TEXT, {"context": 40}),
     "the text has 1 tokens; an input of 16 wants 17": (GPT2, ["a"], {}),
+    "batch is 10{12}, of 16 tokens each; wanted at most 16777216": (GPT2, TEXT, {"batch": 10**12}),
+    "batch is 10{12}, of 4 tokens each; wanted at most 67108864": (
+        GPT2,
+        TEXT,
+        {"stages": [{"steps": 1, "batch": 10**12, "context": 4}]},
+    ),
+    "context is 2, of which 2 are special tokens; wanted 3 or more": (
+        ROBERTA,
+        TEXT,
+        {"context": 2},
+    ),
     "masked is 0: nothing is predicted": (ROBERTA, TEXT, {"masked": 0}),
     "rate is 2; wanted 0 to 1": (GPT2, TEXT, {"rate": 2}),
     "steps is 0; wanted 1 to": (GPT2, TEXT, {"steps": 0}),
