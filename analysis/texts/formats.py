@@ -270,7 +270,8 @@ def _row(header, row, names, label, where):
             f"{where}: {len(row)} cells, but the header has {len(header)}: {_listed(header)}"
         )
     cells = dict(zip(header, row))
-    return Record(" ".join(cells[name] for name in names).strip(), cells.get(label), where)
+    mark = cells[label].strip() if label in cells else None
+    return Record(" ".join(cells[name] for name in names).strip(), mark, where)
 
 
 def _jsonl(path, column, label, choice):
@@ -339,7 +340,7 @@ def _label_cell(cells, name, where):
         raise ValueError(f"{where}: {name!r} is not a label but {json.dumps(value)[:40]}")
     valid(str(value), f"{where}: {name!r}")
     is_nan = isinstance(value, float) and math.isnan(value)
-    return "" if value is None or is_nan else str(value)
+    return "" if value is None or is_nan else str(value).strip()
 
 
 def _parquet(path, column, label, choice):

@@ -4,7 +4,13 @@ import json
 import time
 from dataclasses import dataclass
 
-from minitx.learning.saved import pack_state, read_state, record_of_state
+from minitx.learning.saved import (
+    check_record,
+    is_list_of,
+    pack_state,
+    read_state,
+    record_of_training,
+)
 
 from ..machine.files import as_json, write
 from .training import text_of
@@ -52,7 +58,8 @@ class Folder:
         path = self.path / STATE
         if not path.is_file():
             return False
-        record = record_of_state(path)
+        record = record_of_training(path)
+        check_record(path, record, {"curve": lambda x: is_list_of(list, x)})
         self.same(record["settings"])
         read_state(path, self.arrays(training))
         training.optimizer.steps = record["steps"]

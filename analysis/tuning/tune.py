@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from minitx import weights
+from minitx.learning.batches import check_size
 from minitx.loading.files import read_json
 
 from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
@@ -109,9 +110,13 @@ def learn(model, out, resume, given):
 
 
 def prepared(folder, given):
-    """The checkpoint, and the Training of it that the options describe."""
+    """The checkpoint, and the Training of it that the options describe.
+
+    Raises ValueError for a batch that no step can hold.
+    """
     checkpoint = tensors.opened(folder)
     data = data_of(checkpoint.model, given)
+    check_size(given.batch, max(map(len, data.rows)))
     if data.classes:
         checkpoint = with_head(checkpoint, data, given)
     learned = with_positions(checkpoint, given.positions, given.seed)

@@ -18,6 +18,9 @@ NOTHING: Mapping = MappingProxyType({})
 FATES = 0.8, 0.9  # of the words to predict: hidden; another up to here; the rest as they are
 
 
+MOST = 1 << 28  # tokens of a step: their ids alone take 2 GiB
+
+
 class Batch(NamedTuple):
     """What `minitx.gradients` is given."""
 
@@ -43,7 +46,10 @@ class Words:
         length = step
         if not self.is_masked:
             length = T + 1  # the last of them is predicted alone
-        if step < 1 or n_ids < length:
+        if step < 1:
+            text = f"context is {T}, of which {n_ends} are special tokens"
+            raise ValueError(f"{text}; wanted {n_ends + 1} or more, with room for a word")
+        if n_ids < length:
             text = f"the text has {n_ids} tokens; an input of {T} wants {length}"
             raise ValueError(f"{text}: take a longer text or a shorter context")
         last = n_ids - length
@@ -113,6 +119,12 @@ def in_spans(shape, share, span, rng):
     ends = np.where(begins, t + lengths, 0)
     reached = np.maximum.accumulate(ends, axis=1)
     return reached > t
+
+
+def check_size(batch, T):
+    """Raises ValueError for more inputs of T tokens than a step can hold."""
+    if batch * T > MOST:
+        raise ValueError(f"batch is {batch}, of {T} tokens each; wanted at most {MOST // T}")
 
 
 def drawn(n, step, size, seed):

@@ -104,5 +104,6 @@ def snapshot_steps(steps, n):
     """
     if n < 2:
         return [steps][:n]
+    n = min(n, 20 * steps + 2)  # of so many, each step is one
     grown = np.geomspace(steps, 1, n - 1)
     return [0, *sorted({round(x) for x in grown.tolist()})]

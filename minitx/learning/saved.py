@@ -8,6 +8,7 @@ FOLDER/state.safetensors                                    until the end: where
 
 import hashlib
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..weights import local, writing
 
 STATE, RECORD, TENSORS = "state.safetensors", "train.json", "model.safetensors"
 FORMAT = 1  # of train.json, also of one that names none
+FINAL = "final"  # in train.json, among the steps: the model at the end
 SECONDS = 30.0  # between two states
 
 
@@ -72,7 +74,7 @@ class Folder:
         path = self.path / STATE
         if not path.is_file():
             return
-        record = record_of_state(path)
+        record = record_of_training(path)
         self.same(record["settings"])
         loop.place(record["steps"])
         read_state(path, state_of(loop))
@@ -95,6 +97,7 @@ class Folder:
         self.checkpoint(loop.start, self.path)
         record = {"format": FORMAT, "settings": self.settings, "snapshots": snapshots}
         record["sha256"] = {step: digest_in(self.snapshot(step)) for step in snapshots}
+        record["sha256"][FINAL] = digest_in(self.path)
         write(self.path / RECORD, as_json(record | {"losses": loop.losses}))
         (self.path / STATE).unlink(missing_ok=True)
 
@@ -106,9 +109,9 @@ class Folder:
         record = read_json(path)
         if (format_ := record.get("format", FORMAT)) != FORMAT:
             raise ValueError(f"{path} has format {format_!r:.80}, this minitx reads {FORMAT}")
-        for name, is_right in RIGHT.items():
-            if not is_right(record.get(name)):
-                raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+        record.setdefault("sha256", {})  # an older one has none
+        check_record(path, record, RIGHT)
+        check_count(path, record["losses"], record["settings"].get("steps"))
         on_disk = {int(x.name) for x in self.path.glob("steps/*") if x.name.isdecimal()}
         if lost := on_disk - {*record["snapshots"]}:
             raise ValueError(f"{path} is damaged: 'snapshots' lacks {min(lost)}, which steps/ has")
@@ -116,10 +119,36 @@ class Folder:
 
 
 RIGHT = {  # what a record has, and whether it is of the right kind
-    "settings": lambda x: isinstance(x, dict) and isinstance(x.get("config"), dict),
+    "settings": lambda x: isinstance(x, dict) and is_config(x.get("config")),
     "snapshots": lambda x: is_list_of(int, x) and x == sorted({*x}),
-    "losses": lambda x: is_list_of(float, x) and x != [],
+    "losses": lambda x: is_list_of(float, x) and x != [] and all(map(math.isfinite, x)),
+    "sha256": lambda x: isinstance(x, dict) and is_list_of(str, [*x.values()]),
 }
+
+RIGHT_STATE = {  # the same of a state
+    "settings": lambda x: isinstance(x, dict),
+    "steps": lambda x: type(x) is int,
+    "losses": RIGHT["losses"],
+}
+
+
+def check_record(path, record, right):
+    """Raises ValueError for a value that is not of the right kind."""
+    for name, is_right in right.items():
+        if not is_right(record.get(name)):
+            raise ValueError(f"{path} is damaged: {name!r} is {record.get(name)!r:.80}")
+
+
+def check_count(path, losses, steps):
+    """Raises ValueError unless each step has its loss."""
+    if len(losses) != steps:
+        text = f"'losses' has {len(losses)} numbers, of {steps!r:.80} steps"
+        raise ValueError(f"{path} is damaged: {text}")
+
+
+def is_config(x):
+    """Whether x is the content of a config.json, whose family is named."""
+    return isinstance(x, dict) and isinstance(x.get("model_type"), str)
 
 
 def is_list_of(kind, x):
@@ -130,6 +159,12 @@ def is_list_of(kind, x):
 def digest_in(folder):
     """sha256 of a snapshot's tensors."""
     return local.measure(folder / TENSORS)["sha256"]
+
+
+def check_digest(folder, digests, name):
+    """Raises ValueError where a folder's tensors are not those of a record, if it has the name."""
+    if name in digests and digest_in(folder) != digests[name]:
+        raise ValueError(f"{folder / TENSORS} is not the file that was written there")
 
 
 # --- the state
@@ -154,14 +189,26 @@ def pack_state(arrays, text):
 
 def record_of_state(path, what="a saved training state"):
     """The record in a file of `pack_state`. Raises ValueError unless all of it is as it was."""
+    if not Path(path).is_file():  # a folder, or a pipe, which would be waited for
+        raise FileNotFoundError(f"no file {path}; wanted {what}")
     try:
         with safe_open(path, "np") as file:
             given = file.metadata() or {}
-            if given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor):
-                return json.loads(given["state"])
-    except (SafetensorError, KeyError) as error:
+            is_whole = given["sha256"] == digest_of(given["state"], file.keys(), file.get_tensor)
+            record = {**json.loads(given["state"])}
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not {what}: {one_line(error)}") from None
-    raise ValueError(f"{path} is not {what} any more: its sha256 differs")
+    if not is_whole:
+        raise ValueError(f"{path} is not {what} any more: its sha256 differs")
+    return record
+
+
+def record_of_training(path):
+    """The record in a training's state. Raises ValueError where it lacks what goes on."""
+    record = record_of_state(path)
+    check_record(path, record, RIGHT_STATE)
+    check_count(path, record["losses"], record["steps"])
+    return record
 
 
 def digest_of(text, names, array_of):
@@ -175,10 +222,21 @@ def digest_of(text, names, array_of):
 
 
 def read_state(path, arrays):
-    """Puts what a file holds into arrays {name: array}."""
+    """Puts what a file holds into arrays {name: array}. Raises ValueError for other arrays."""
     with safe_open(path, "np") as file:
+        names = {*file.keys()}
         for name, x in arrays.items():
-            x[...] = file.get_tensor(name)
+            held = file.get_tensor(name) if name in names else None
+            wanted = kind_of(np.atleast_1d(x))  # safetensors writes a number as a row
+            if held is None or kind_of(held) != wanted:
+                given = "missing" if held is None else kind_of(held)
+                raise ValueError(f"{path} is damaged: {name} is {given}; wanted {wanted}")
+            x[...] = held
+
+
+def kind_of(x):
+    """An array's dtype and shape as a text."""
+    return f"{x.dtype} {[*x.shape]}"
 
 
 # --- files

@@ -5,6 +5,7 @@ itself, so that any text can be told in its pieces.
 """
 
 import json
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,6 +87,8 @@ def texts_of(corpus):
         for text in corpus:
             check_text(text, "a text of the corpus")
         return corpus
+    if not isinstance(corpus, str | PathLike):
+        raise ValueError(f"corpus is {corpus!r:.80}; wanted a file, a list of texts, or ids [n]")
     path = Path(corpus)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}; wanted a UTF-8 text, a list of texts, or ids [n]")

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ from ..loading.files import listing, read_json
 from ..machine import show
 from ..memory import all_freed_memory_kept
 from ..words.text import Tokenizer
-from .batches import NOTHING, Words
+from .batches import NOTHING, Words, check_size
 from .loop import How, Loop, snapshot_steps
-from .saved import TENSORS, Folder, digest_in
+from .saved import FINAL, Folder, check_digest
 from .stages import Stage, Staged
 from .start import head_of, joined, start
 from .tokens import stream
@@ -52,13 +53,13 @@ class History(show.Shown):
     def __init__(self, model: Model, losses: np.ndarray, kept: dict, digests: Mapping = NOTHING):
         self.model, self.losses = model, losses
         self._kept = kept  # {step: its folder, or config and a file's tensors}
-        self._digests = digests  # {step as a text: sha256 of the tensors in its folder}
+        self._digests = digests  # {step as a text, or FINAL: sha256 of the tensors}
 
     @classmethod
     def from_folder(cls, name: str | PathLike[str], dtype: DTypeLike = "float32") -> "History":
         """The History of a training that has ended: its folder, or a name of weights.histories().
 
-        Raises ValueError for a folder without one.
+        Raises ValueError for a folder without one, or where it is not as it was written.
 
         >>> import minitx
         >>> history = minitx.History.from_folder("histories/masked-learned")
@@ -87,9 +88,7 @@ class History(show.Shown):
         kept, final = self._kept[step], self.model
         dtype = final.weights.W_E.dtype
         if isinstance(kept, Path):
-            digest = digest_in(kept)
-            if self._digests.get(str(step), digest) != digest:
-                raise ValueError(f"{kept / TENSORS} is not the file that was written there")
+            check_digest(kept, self._digests, str(step))
             model = read_model(kept, dtype)
         else:
             config, tensors = kept
@@ -165,9 +164,10 @@ def train(
         steps=steps, context=context, batch=batch, snapshots=snapshots, seed=seed
     )
     numbers |= dict(rate=rate, warm_up=warm_up, decay=decay, eps=eps, clip=clip)
-    numbers |= dict(masked=masked, span=span, betas=tuple(betas), dtype=np.dtype(dtype).name)
+    numbers |= dict(masked=masked, span=span, betas=pair_of(betas), dtype=name_of(dtype))
+    numbers = {name: plain(value) for name, value in numbers.items()}
     in_order = stages_of(stages, settings, numbers)
-    numbers["steps"] = sum(stage.steps for stage in in_order) or steps
+    numbers["steps"] = sum(stage.steps for stage in in_order) or numbers["steps"]
     check(numbers)
     begin = start(settings, seed, dtype)
     cfg = begin.model.config
@@ -175,7 +175,8 @@ def train(
         raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
     if cfg.encoder is not None:
         raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
-    numbers["context"] = checked_context(context, cfg)
+    numbers["context"] = checked_context(numbers["context"], cfg)
+    check_size(numbers["batch"], numbers["context"])
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)
     loop: Loop
@@ -195,6 +196,9 @@ def settings_in(config):
     """The dictionary of a config.json, and the folder that it lies in, or None."""
     if isinstance(config, dict):
         return config, None
+    if not isinstance(config, str | PathLike):
+        wanted = "a config.json or its dictionary, a folder, or a bundled name"
+        raise ValueError(f"config is {config!r:.80}; wanted {wanted}")
     path = Path(config)
     if path.is_file():
         return read_json(path), path.parent
@@ -203,32 +207,65 @@ def settings_in(config):
 
 
 LEAST = {"steps": 1, "batch": 1, "snapshots": 0, "context": 0, "seed": 0, "span": 1}
+WHOLE = "steps", "batch", "snapshots", "context", "seed"
 MOST = {"rate": 1, "warm_up": 1, "decay": 1, "masked": 0.9}  # at least 0
 
 
 def check(numbers):
-    """Raises ValueError for a number that is out of range."""
-    for name, value in numbers.items():
+    """Raises ValueError for what is no number, or one that is out of range."""
+    for name in [name for name in numbers if name not in ("betas", "dtype", "config")]:
+        value = numbers[name]
         least, most = LEAST.get(name, 0), MOST.get(name, math.inf)
-        if isinstance(value, int | float) and not least <= value <= most:
+        if not isinstance(value, Integral if name in WHOLE else Real):
+            wanted = "a whole number" if name in WHOLE else "a number"
+            raise ValueError(f"{name} is {value!r:.80}; wanted {wanted} of {least} to {most}")
+        if not least <= value <= most:
             raise ValueError(f"{name} is {value}; wanted {least} to {most}")
+    betas = numbers["betas"]
+    if len(betas) != 2 or not all(isinstance(x, Real) and 0 <= x < 1 for x in betas):
+        raise ValueError(f"betas is {betas!r:.80}; wanted two numbers from 0 to less than 1")
     if numbers["masked"] == 0:
         raise ValueError("masked is 0: nothing is predicted; wanted a share of the words")
     if numbers["dtype"] not in ("float32", "float64"):
         raise ValueError(f"dtype is {numbers['dtype']}; wanted float32 or float64")
 
 
+def pair_of(betas):
+    """The values of a pair as a tuple; what is no sequence, as one of one."""
+    return tuple(map(plain, betas)) if np.iterable(betas) else (betas,)
+
+
+def name_of(dtype):
+    """The name of a dtype; what is none, as it is written."""
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return f"{dtype!r:.80}"
+
+
+def plain(value):
+    """A number of NumPy's as one of Python's, which JSON has."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def stages_of(given, settings, numbers):
     """The Stages of dictionaries. Raises ValueError for one that cannot be trained."""
     names, stages = [*Stage._fields], []
+    if not isinstance(given, list | tuple | None):
+        raise ValueError(f"stages is {given!r:.80}; wanted a list of dictionaries")
     for i, own in enumerate(given or (), 1):
+        if not isinstance(own, dict) or not isinstance(own.get("config", {}), dict):
+            raise ValueError(f"stage {i} is {own!r:.80}; wanted a dictionary, as is its config")
         unknown = [name for name in own if name not in names]
         if unknown or "steps" not in own:
             raise ValueError(f"stage {i} has {listing(own)}; wanted steps, and of {listing(names)}")
         stage = Stage(**{name: numbers.get(name, {}) for name in names} | own)
+        stage = Stage(*map(plain, stage))
         check(numbers | stage._asdict())
         config = from_hf(copy.deepcopy(settings | stage.config))
-        stages.append(stage._replace(context=checked_context(stage.context, config)))
+        stage = stage._replace(context=checked_context(stage.context, config))
+        check_size(stage.batch, stage.context)
+        stages.append(stage)
     return stages
 
 
@@ -282,8 +319,9 @@ def of_record(record, folder, tokenizer, dtype):
     """The History of a training that has ended in a folder."""
     place = Folder(folder, {}, {})
     kept = {step: place.snapshot(step) for step in record["snapshots"]}
+    check_digest(folder, record["sha256"], FINAL)
     model = replace(read_model(folder, dtype), tokenizer=tokenizer)
-    return History(model, np.array(record["losses"]), kept, record.get("sha256", NOTHING))
+    return History(model, np.array(record["losses"]), kept, record["sha256"])
 
 
 def folders(loop, place):

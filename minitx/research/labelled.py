@@ -5,6 +5,7 @@ from os import PathLike
 import numpy as np
 
 HELD_OUT = 0.25  # share of the texts of each class
+LONGEST = 1000  # letters of a label
 LEAST = 4  # texts of each class: one is held out, one chooses the penalty
 
 
@@ -37,6 +38,8 @@ def read_labels(labels, n, token):
 
     n: tokens of each text. Raises ValueError for labels that do not fit them.
     """
+    if not np.iterable(labels):
+        raise ValueError(f"labels are {labels!r:.80}; expected one for each text")
     labels = [label.tolist() if hasattr(label, "tolist") else label for label in labels]
     if len(labels) != len(n):
         raise ValueError(f"{len(labels)} labels for {len(n)} texts; expected one for each")
@@ -51,12 +54,16 @@ def read_labels(labels, n, token):
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
         text = f"labels are {', '.join(sorted(kind.__name__ for kind in kinds))}"
         raise ValueError(f"{text}; expected words, or whole numbers of classes")
-    classes, numbers = np.unique(every, return_inverse=True)
+    if kinds == {str} and (n := max(map(len, every))) > LONGEST:
+        raise ValueError(f"a label has {n} letters; expected words of at most {LONGEST}")
+    classes = sorted(set(every))
+    number = {name: i for i, name in enumerate(classes)}
+    numbers = np.array([number[label] for label in every])
     if len(classes) < 2:
         raise ValueError(f"all labels are {every[0]!r}; expected two classes or more")
     if is_by_token:
         numbers = np.split(numbers, np.cumsum(n)[:-1])
-    return classes.tolist(), numbers, is_by_token
+    return classes, numbers, is_by_token
 
 
 def check_labels_of_tokens(labels, n):

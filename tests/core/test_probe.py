@@ -1,5 +1,6 @@
 """Probes on own labels: planted directions, texts that are split, and chance."""
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -8,7 +9,8 @@ import pytest
 import tiny
 
 import minitx
-from minitx.research.labelled import split
+from minitx.learning import saved
+from minitx.research.labelled import read_labels, split
 from minitx.research.probe import verdict
 
 
@@ -183,11 +185,46 @@ def test_a_saved_probe_predicts_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "stated, arrays, match",
+    [
+        ({"model": 1}, {}, "is damaged: it has 'model'"),
+        ({"token": "x"}, {}, "is damaged: 'token' is 'x'"),
+        ({"classes": [1]}, {}, "is damaged: 'classes' is"),
+        ({"interval": None}, {}, "is damaged: 'interval' is None"),
+        ({}, {"W": None}, r"is damaged: arrays are {'mean': .*; wanted {'W': \(4, 2\)"),
+        ({}, {"W": np.ones((3, 2))}, r"arrays are {'W': \(3, 2\).*; wanted {'W': \(4, 2\)"),
+        ({}, {"W": np.full((4, 2), np.nan)}, "W is not float64, or not finite"),
+        ({}, {"scale": np.zeros(3)}, "scale has numbers that are not above 0"),
+    ],
+)
+def test_a_probe_that_is_signed_and_wrong_is_refused(stated, arrays, match, tmp_path):
+    right = {"W": np.ones((4, 2)), "mean": np.zeros(3), "scale": np.ones(3)}
+    numbers = dict(accuracy=1.0, null=0.5, shuffled=[0.5], untrained=None, penalty=1.0)
+    words = dict(point=["post", 0], token="last", classes=[0, 1], interval=[0.5, 1.0], verdict="")
+    whole = {"format": "minitx probe 1"} | numbers | words
+
+    def written(stated, arrays):
+        arrays = {name: x for name, x in (right | arrays).items() if x is not None}
+        content = saved.pack_state(arrays, json.dumps(whole | stated))
+        (tmp_path / "p.safetensors").write_bytes(content)
+        return tmp_path / "p.safetensors"
+
+    model = tiny.load("gpt2-causal")
+    assert minitx.Probe.from_file(written({}, {}), model).point == ("post", 0)
+    with pytest.raises(ValueError, match=rf"p.safetensors .*{match}"):
+        minitx.Probe.from_file(written(stated, arrays), model)
+    with pytest.raises(FileNotFoundError, match="no file .*; wanted a saved probe"):
+        minitx.Probe.from_file(tmp_path, model)
+
+
+@pytest.mark.parametrize(
     "given, match",
     [
         ({"labels": [0, 1] * 7}, "14 labels for 16 texts"),
+        ({"labels": 5}, "labels are 5; expected one for each text"),
         ({"labels": [0] * 16}, "all labels are 0; expected two classes"),
         ({"labels": [0.5, 1.5] * 8}, "labels are float; expected words, or whole numbers"),
+        ({"labels": ["a", "b" * 1001] * 8}, "a label has 1001 letters; expected words of at most"),
         ({"labels": [0, "a"] * 8}, "labels are int, str"),
         ({"labels": [0] * 13 + [1] * 3}, "class 1 has 3 different texts; expected 4"),
         ({"labels": [[0, 1, 0]] * 16}, "labels of tokens, and token is 'last'"),
@@ -206,6 +243,13 @@ def test_what_does_not_fit_is_said(given, match):
         minitx.fit_probe(model, **given)
 
 
+def test_classes_are_in_order_and_a_last_nul_counts():
+    for labels in (["b", "a\0", "a", "Ä", "a"], [3, -1, 3], [True, False]):
+        classes, numbers, _ = read_labels(labels, [1] * len(labels), "last")
+        assert classes == sorted({*labels})
+        assert [classes[i] for i in numbers] == labels
+
+
 def test_a_table_is_read_by_its_columns(tmp_path):
     words = "dog cat man boy king bird bear girl".split()
     texts = [f"The {word} was {mood}." for word in words for mood in ("sad", "glad")]
@@ -216,11 +260,13 @@ def test_a_table_is_read_by_its_columns(tmp_path):
     for name in (file, str(file)):
         probe = minitx.fit_probe("tiny-gpt2", name, "mood", at=("resid_post", 1))
         assert repr(probe) == repr(given) and probe.classes == ["high", "low"]
+    file.write_text("text,mood,number\n" + "\n".join(lines).replace(",low", ", low ") + "\n")
+    assert repr(minitx.fit_probe("tiny-gpt2", file, "mood", at=("resid_post", 1))) == repr(given)
     with pytest.raises(ValueError, match="no column 'humour'|humour"):
         minitx.fit_probe("tiny-gpt2", file, "humour", at=("resid_post", 1))
     with pytest.raises(ValueError, match="expected labels to be the name of its column"):
         minitx.fit_probe("tiny-gpt2", file, [0, 1], at=("resid_post", 1))
-    file.write_text("text,mood\nA dog,\nA cat,low\n")
+    file.write_text("text,mood\nA dog, \nA cat,low\n")
     with pytest.raises(ValueError, match=r"t.csv.* has no label; expected one for each text"):
         minitx.fit_probe("tiny-gpt2", file, "mood", at=("resid_post", 1))
 

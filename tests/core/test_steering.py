@@ -1,5 +1,7 @@
 """Steering vectors: a planted direction, its effect by hand, and what shuffled labels give."""
 
+import re
+
 import numpy as np
 import pytest
 import tiny
@@ -191,8 +193,11 @@ def test_what_is_no_vector_and_no_scale_is_said():
     assert isinstance(v, SteeringVector) and "before layer 1" in repr(v)
     with pytest.raises(ValueError, match="is no steering vector; expected what"):
         minitx.steer(v.vector)
-    with pytest.raises(ValueError, match="scale is nan; expected a finite number"):
-        minitx.steer(v, np.nan)
+    for scale in (np.nan, "x", None, [1, 2]):
+        given = re.escape(repr(scale))
+        with pytest.raises(ValueError, match=f"scale is {given}; expected a finite number"):
+            minitx.steer(v, scale)
+    assert minitx.steer(v, np.float32(2)) and minitx.steer(v, 2)
     with pytest.raises(ValueError, match="does not predict the next token"):
         v.effect([[1, 2, 3]])
     causal = tiny.load("gpt2-causal")

@@ -157,6 +157,10 @@ def test_steps_of_snapshots_grow():
     assert snapshot_steps(2000, 24)[:8] == [0, 1, 2, 3, 4, 6, 8, 11]
     assert snapshot_steps(2000, 24)[-1] == 2000 and len(snapshot_steps(2000, 24)) <= 24
     assert snapshot_steps(5, 24) == [0, 1, 2, 3, 4, 5]
+    assert snapshot_steps(9, 10**12) == [*range(10)]
+    for steps in range(1, 60):
+        grown = np.geomspace(steps, 1, 20 * steps + 1).tolist()
+        assert {round(x) for x in grown} == {*range(1, steps + 1)}  # more would add none
     assert [snapshot_steps(9, n) for n in range(3)] == [[], [9], [0, 9]]
 
 
@@ -406,6 +410,17 @@ WRONG = {
     "a bart learns from pairs of texts": (BART, TEXT, {}),
     "context is 40; this model reads at most 16": (GPT2, TEXT, {"context": 40}),
     "the text has 1 tokens; an input of 16 wants 17": (GPT2, ["a"], {}),
+    "batch is 10{12}, of 16 tokens each; wanted at most 16777216": (GPT2, TEXT, {"batch": 10**12}),
+    "batch is 10{12}, of 4 tokens each; wanted at most 67108864": (
+        GPT2,
+        TEXT,
+        {"stages": [{"steps": 1, "batch": 10**12, "context": 4}]},
+    ),
+    "context is 2, of which 2 are special tokens; wanted 3 or more": (
+        ROBERTA,
+        TEXT,
+        {"context": 2},
+    ),
     "masked is 0: nothing is predicted": (ROBERTA, TEXT, {"masked": 0}),
     "rate is 2; wanted 0 to 1": (GPT2, TEXT, {"rate": 2}),
     "steps is 0; wanted 1 to": (GPT2, TEXT, {"steps": 0}),
@@ -417,6 +432,19 @@ WRONG = {
     "pad_token_id is 9; a new tokenizer has": (ROBERTA | {"pad_token_id": 9}, TEXT, {}),
     "dtype is float16; wanted float32 or": (GPT2, TEXT, {"dtype": "float16"}),
     "a text of the corpus is 3; wanted a text": (GPT2, [3], {}),
+    "steps is 2.5; wanted a whole number": (GPT2, TEXT, {"steps": 2.5}),
+    "steps is '5'; wanted a whole number": (GPT2, TEXT, {"steps": "5"}),
+    "seed is 0.5; wanted a whole number": (GPT2, TEXT, {"seed": 0.5}),
+    "clip is -5; wanted 0 to inf": (GPT2, TEXT, {"clip": np.int64(-5)}),
+    "rate is -0.5; wanted 0 to 1": (GPT2, TEXT, {"rate": np.float32(-0.5)}),
+    "masked is 'x'; wanted a number of 0 to 0.9": (GPT2, TEXT, {"masked": "x"}),
+    r"betas is .1.0, 0.98.; wanted two numbers": (GPT2, TEXT, {"betas": (1.0, 0.98)}),
+    r"betas is .0.9,.; wanted two numbers": (GPT2, TEXT, {"betas": 0.9}),
+    "dtype is 'x'; wanted float32 or": (GPT2, TEXT, {"dtype": "x"}),
+    "config is 5; wanted a config.json": (5, TEXT, {}),
+    "corpus is 5; wanted a file": (GPT2, 5, {}),
+    "stages is 5; wanted a list": (GPT2, TEXT, {"stages": 5}),
+    "stage 1 is 5; wanted a dictionary": (GPT2, TEXT, {"stages": [5]}),
     "stage 1 has context; wanted steps, and of batch, config": (
         GPT2,
         TEXT,
@@ -443,6 +471,13 @@ def test_what_cannot_be_trained_is_refused_before_any_work(message, monkeypatch)
         minitx.train(config, corpus, **options)
 
 
+def test_numbers_of_numpy_are_as_those_of_python(tmp_path):
+    numbers = {"steps": 2, "batch": 2, "seed": 3, "clip": 0.5, "betas": (0.5, 0.75)}
+    own = {name: np.array(value)[()] for name, value in numbers.items()}
+    history = minitx.train(GPT2, TEXT, **own, out=tmp_path)
+    assert (history.losses == minitx.train(GPT2, TEXT, **numbers).losses).all()
+
+
 def test_the_command_trains(tmp_path, capsys):
     config, text, out = tmp_path / "config.json", tmp_path / "text.txt", tmp_path / "out"
     config.write_text(json.dumps(GPT2))
@@ -463,10 +498,55 @@ def test_the_record_of_a_training_is_checked(tmp_path):
     minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
     path = tmp_path / saved.RECORD
     record = json.loads(path.read_text())
-    for name, wrong in {"losses": ["x"], "snapshots": [2, 0], "settings": {}}.items():
+    for name, wrong in [
+        *{"losses": ["x"], "snapshots": [2, 0], "settings": {}, "sha256": None}.items(),
+        *{"losses": [1.0, np.nan], "settings": {"config": {}}, "sha256": {"0": 5}}.items(),
+    ]:
         path.write_text(json.dumps(record | {name: wrong}))
         with pytest.raises(ValueError, match=f"train.json is damaged: '{name}' is"):
             minitx.History.from_folder(tmp_path)
+    path.write_text(json.dumps(record | {"losses": [1.0]}))
+    with pytest.raises(ValueError, match="damaged: 'losses' has 1 numbers, of 2 steps"):
+        minitx.History.from_folder(tmp_path)
+
+
+def test_the_final_model_of_a_training_is_checked(tmp_path):
+    minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=2, out=tmp_path)
+    final = tmp_path / saved.TENSORS
+    final.write_bytes((tmp_path / "steps/000000" / saved.TENSORS).read_bytes())
+    with pytest.raises(ValueError, match="model.safetensors is not the file that was written"):
+        minitx.History.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"steps": None}, "is damaged: 'steps' is None"),
+        ({"steps": 3}, "is damaged: 'losses' has 4 numbers, of 3 steps"),
+        ({"losses": None}, "is damaged: 'losses' is None"),
+        ({"settings": 5}, "is damaged: 'settings' is 5"),
+        ([], "is not a saved training state: 'list' object is not a mapping"),
+    ],
+)
+def test_a_state_that_is_signed_and_wrong_is_refused(interrupted, changes, match):
+    path = interrupted / saved.STATE
+    record = changes if changes == [] else saved.record_of_state(path) | changes
+    path.write_bytes(saved.pack_state(load_file(path), json.dumps(record)))
+    with pytest.raises(ValueError, match=f"state.safetensors {match}"):
+        resume(interrupted)
+
+
+@pytest.mark.parametrize("x", [np.ones(1, np.float32), None, 0])
+def test_a_state_with_other_arrays_is_refused(interrupted, x):
+    path = interrupted / saved.STATE
+    text, arrays = json.dumps(saved.record_of_state(path)), load_file(path)
+    flat = arrays.pop("flat")
+    if x is not None:
+        arrays["flat"] = flat.astype("float64") if isinstance(x, int) else x
+    path.write_bytes(saved.pack_state(arrays, text))
+    given = r"float64 \[\d+\]" if isinstance(x, int) else r"float32 \[1\]|missing"
+    with pytest.raises(ValueError, match=rf"damaged: flat is ({given}); wanted float32 \[\d+\]"):
+        resume(interrupted)
 
 
 def test_a_state_whose_numbers_have_changed_is_refused(interrupted):

@@ -241,6 +241,7 @@ WRONG = {
     "--label price goes with --task labels": {"label": "price", "task": "words"},
     "this model reads 4 to 256": {"tokens": 900},
     "wanted 0 to 1": {"rate": "7"},
+    r"batch is 10{12}, of \d+ tokens each; wanted at most \d": {"batch": 10**12},
     "not a bundled model": {"model": "tiny-brt"},
     "words are learned by one stack": {"model": "tiny-bart", "task": "words"},
     "this model is an encoder-decoder": {"model": "tiny-bart", "task": "order"},
