@@ -36,6 +36,7 @@ def moved(config, index):
 
 
 def rows(x, index):  # [B T D] or [B T r]
+    """The rows of the tokens at `index`."""
     return x[:, index]
 
 

@@ -171,10 +171,7 @@ def train(
     check(numbers)
     begin = start(settings, seed, dtype)
     cfg = begin.model.config
-    if cfg.picture is not None:
-        raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
-    if cfg.encoder is not None:
-        raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
+    check_reads_text(cfg)
     numbers["context"] = checked_context(numbers["context"], cfg)
     check_size(numbers["batch"], numbers["context"])
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
@@ -228,6 +225,14 @@ def check(numbers):
         raise ValueError("masked is 0: nothing is predicted; wanted a share of the words")
     if numbers["dtype"] not in ("float32", "float64"):
         raise ValueError(f"dtype is {numbers['dtype']}; wanted float32 or float64")
+
+
+def check_reads_text(cfg):
+    """Raises ValueError for a model that learns from something else."""
+    if cfg.picture is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
+    if cfg.encoder is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
 
 
 def pair_of(betas):
