@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .inputs import check_unmasked
 from .points import expand
 
 Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
@@ -13,6 +14,7 @@ Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 def edited(key, x, edit):
     """What an edit puts in the place of x: an array of its shape or of x[0]'s, or one number."""
     value = edit(x.copy(order="K")) if callable(edit) else edit
+    check_unmasked(f"the edit of {key!r}", value)
     try:
         value = np.asarray(value)
     except ValueError:  # rows of different lengths

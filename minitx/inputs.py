@@ -194,6 +194,7 @@ def check_batch(cfg, tokens, valid=None, types=None):
 def _check_patches(cfg, tokens, valid, types):
     if types is not None:
         raise ValueError(f"types given, but {cfg.model_type} has no token types")
+    check_unmasked("tokens", tokens)
     rows = np.asarray(tokens)
     if rows.dtype.kind != "f" or rows.ndim not in (2, 3) or rows.shape[-1] != cfg.n_vocab:
         given = f"{rows.dtype} {list(rows.shape)}"
@@ -236,8 +237,15 @@ def check_positions(positions, shape, n=1 << 31, *, axis="T", name="tokens"):
     return np.atleast_2d(positions)
 
 
+def check_unmasked(name, values):
+    """Raises ValueError for masked entries, whose mask would be dropped."""
+    if n := np.ma.count_masked(values) if isinstance(values, np.ma.MaskedArray) else 0:
+        raise ValueError(f"{name}: {n} entries of a masked array are masked; wanted none")
+
+
 def whole_numbers(name, values, n, kinds="iu"):
     """Values as an index array. Raises ValueError unless all are whole numbers from 0 to n - 1."""
+    check_unmasked(name, values)
     try:
         array = np.asarray(values)
     except ValueError:

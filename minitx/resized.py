@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrays import Model, Weights
 from .images import n_tokens
+from .inputs import check_model
 
 A = -0.75  # of the cubic convolution, as in the reference library
 
@@ -24,6 +25,7 @@ def resized(model: Model, height: int, width: int) -> Model:
     >>> model.config.picture.rows, model.config.picture.columns, model.weights.W_pos.shape
     (4, 6, (25, 64))
     """
+    check_model(model)
     cfg = model.config
     picture = cfg.picture
     if picture is None:
@@ -31,7 +33,7 @@ def resized(model: Model, height: int, width: int) -> Model:
     rows = height // picture.height
     columns = width // picture.width
     new = picture._replace(rows=rows, columns=columns)
-    if 0 in (rows, columns) or new.size != (height, width):
+    if min(rows, columns) < 1 or new.size != (height, width):
         text = f"{height} × {width} pixels are not a whole number of patches"
         raise ValueError(f"{text} of {picture.height} × {picture.width}")
     W_pos = interpolated(np.asarray(model.weights.W_pos), picture, new)

@@ -127,8 +127,10 @@ def _check(model, point, batch, other):
 
 
 def _number(value):
-    """What a measure gave. Raises ValueError if it is more than one number."""
+    """What a measure gave. Raises ValueError unless it is one real number."""
     if np.ndim(value):
         shape = list(np.shape(value))
         raise ValueError(f"the measure returns an array {shape}; wanted one number per run")
+    if np.asarray(value).dtype.kind in "USc" or not hasattr(value, "__float__"):
+        raise ValueError(f"the measure returns {value!r:.80}; wanted one number per run")
     return value

@@ -37,6 +37,8 @@ def specials(model):
 
 def has_tokenizer(model):
     """Whether the model's tokenizer is there and one that minitx can use."""
+    if model.tokenizer is None:
+        return False
     try:
         model.tokenizer.encode("a")
     except (FileNotFoundError, ValueError):

@@ -16,6 +16,7 @@ from ..inputs import Ids, as_target, check_source
 from ..learning.gradients import classified_token_back, head_back, last_stream
 from ..learning.tape import Back
 from ..points import name_of, points
+from ..sampling import generator
 from .measure import Token, places, token_ids, with_places, with_tokens
 from .stream import EMBEDDINGS, POINT_OF, Stack, Step
 from .table import NOWHERE, Attribution, Row
@@ -128,7 +129,7 @@ def _asked(ids, V, seed):  # -> [K], [n K]
 
     A row is 1 at the target, and -1 at the other.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     columns = []
     for i in ids:
         drawn = _near(i, ids, V, rng)

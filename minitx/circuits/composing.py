@@ -14,7 +14,9 @@ import numpy as np
 
 from .. import head_weights
 from ..arrays import Model
+from ..inputs import check_model
 from ..machine.mapped import require_arrays
+from ..sampling import generator
 from .scores import Scores
 
 Through = Literal["q", "k", "v"]
@@ -60,9 +62,10 @@ def composition(
             raise ValueError(f"through is {way!r:.80}; expected one of 'q', 'k', 'v'")
     if n_draws < 1:
         raise ValueError(f"n_draws is {n_draws!r:.80}; expected 1 or more")
+    check_model(model)
     require_arrays(model, "composition")
     layers = [heads_of(w, model.config) for w in model.layers]
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     largest: dict[str, list] = {way: [] for way in ways}
     for _ in range(n_draws):
         writers = [heads._replace(write=turn(heads.write, rng)) for heads in layers]

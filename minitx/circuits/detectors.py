@@ -12,7 +12,9 @@ import numpy as np
 
 from .. import head_weights
 from ..arrays import Layer, Model
+from ..inputs import check_model
 from ..machine.mapped import require_arrays
+from ..sampling import generator
 from ..trace import run
 from .repeated import PLACED, RandomTexts
 from .scores import Scores
@@ -60,8 +62,9 @@ def detect_heads(
     for kind in names:
         if kind not in get_args(Kind):
             raise ValueError(f"unknown kind {kind!r}; available: {', '.join(get_args(Kind))}")
+    check_model(model)
     require_arrays(model, "detect_heads")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     texts = RandomTexts(model, n_texts, n_tokens, rng)
     values = texts.attention(model, repeated=True)
     nulls = texts.attention(model, repeated=False)
@@ -132,10 +135,11 @@ def in_context_score(model: Model, seed: int = 0) -> Scores:
     >>> score.shape, score.null.shape
     ((), ())
     """
+    check_model(model)
     if model.config.task_head != "causal":
         head = model.config.task_head
         raise ValueError(f"the in-context score needs a causal head; this model's is {head!r}")
-    texts = RandomTexts(model, 64, None, np.random.default_rng(seed))
+    texts = RandomTexts(model, 64, None, generator(seed))
     values = []
     for tokens in (texts.repeated, texts.others):
         logits = run(model, tokens, "logits", **texts.options)["logits"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..machine import show
+from ..sampling import generator
 
 DRAWS = 1000  # of the bootstrap
 LEVEL = 0.95
@@ -133,7 +134,7 @@ def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
     N = len(values)
     if np.isnan(values).all():  # nothing was run
         return np.full((2, *values.shape[1:]), np.nan)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     times = rng.multinomial(N, np.full(N, 1 / N), size=DRAWS).astype(np.float64)
     above = np.tensordot(times, values, 1)
     start_sum, whole = times @ start, times @ (end - start)
@@ -147,7 +148,7 @@ def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
 def partners(inputs, seed):  # -> [N], or None where a pair has no other of its length
     """For each text the number of another one with as many tokens."""
     lengths = inputs.texts.valid.sum(axis=1)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     partner = np.arange(len(lengths))
     for length in np.unique(lengths):
         same = rng.permutation(np.flatnonzero(lengths == length))
@@ -163,7 +164,7 @@ def random_texts(model, inputs, seed):
     If they have only one kind of token, they are drawn from the vocabulary.
     """
     tokens, valid, _ = inputs.texts
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     pool = np.unique(tokens[valid])
     if len(pool) == 1:
         pool = np.arange((model.encoder or model).config.n_vocab)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Model
 from ..head_weights import columns
+from ..inputs import check_model
 from ..model import CROSS, ENCODER, logits
 from .stream import POINT_OF, Stack, projected, require_sum, stacks
 
@@ -47,6 +48,7 @@ class Graph:
     """All senders and receivers of a model, each with its Place."""
 
     def __init__(self, model: Model):
+        check_model(model)
         require_sum(model)
         self.model = model
         self.stacks = stacks(model)

@@ -19,7 +19,8 @@ def rollout(trace: Trace, point: str = "pattern") -> np.ndarray:
     shares sum to 1. trace: one that keeps `point` of all layers: "pattern", or "enc_pattern" of the
     encoder of an encoder-decoder. Rollout uses attention weights alone, not values, W_O, norms
     or MLPs: compare it with `logit_attribution`, or replace a token and see what changes. Raises
-    KeyError if the patterns of any layer were not kept, ValueError for another point.
+    KeyError if the patterns of any layer were not kept, ValueError for another
+    point, or for no Trace.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -30,6 +31,8 @@ def rollout(trace: Trace, point: str = "pattern") -> np.ndarray:
     """
     if point not in POINTS:
         raise ValueError(f"point is {point!r}; wanted attention inside a text: {', '.join(POINTS)}")
+    if not isinstance(trace, Trace):
+        raise ValueError(f"trace is {trace!r:.80}; wanted a Trace, as minitx.run gives it")
     A = trace.stack(point).mean(axis=2, dtype=np.float64)  # [L B T T]
     mixed = (A + np.eye(A.shape[-1])) / 2
     rolled = [mixed[0]]

@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import Model
 from ..machine import show
 from ..machine.progress import bar, step
+from ..sampling import generator
 from .edges import Edge, estimates, text
 from .effects import check_differ, interval, share
 from .graph import Graph
@@ -171,6 +172,7 @@ def find(
         raise ValueError("no pairs; wanted at least one (clean, corrupt)")
     if n_random < 1:
         raise ValueError(f"n_random is {n_random}; wanted at least 1 random circuit")
+    generator(seed)  # refuses what is no seed, before any pass
     clean, corrupt = (list(side) for side in zip(*pairs))
     trial = Trial.of(Graph(model), clean, corrupt, measure, prefix, place)
     n_all = len(trial.edges)

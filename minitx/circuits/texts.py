@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import inputs
 from ..heads import read_tokens, require_head
 from ..inputs import Batch, as_target, check_batch, is_text, padded, source_arguments
 from ..machine.mapped import require_arrays
@@ -87,7 +88,8 @@ def read_pairs(model, clean, corrupt, prefix=None) -> Pairs:
 
 
 def check_model(model):
-    """Raises ValueError for a model without task head, or whose weights stay in their file."""
+    """Raises ValueError for no Model, or one without task head, or with weights in their file."""
+    inputs.check_model(model)
     require_head(model)
     require_arrays(model, "circuits")
 

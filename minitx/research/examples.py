@@ -19,6 +19,7 @@ from ..arrays import Model
 from ..learning.saved import write
 from ..machine import show
 from ..points import Key
+from ..sampling import generator
 from ..words.text import told_once
 from .features import read_feature
 from .passes import encode, point_of, random_of, reader, vectors
@@ -157,7 +158,7 @@ class Search:
 
         self.model, self.n, self.n_texts = model, n, 0
         self.before, self.after = corpus.specials(model)
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
         self.largest, self.random = [], []
         self.null, self.untrained, self.values = [], [], []
 

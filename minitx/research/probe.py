@@ -23,6 +23,7 @@ from ..inputs import Ids, Texts
 from ..learning.saved import check_record, is_list_of, pack_state, record_of_state, write
 from ..machine import show
 from ..points import Key
+from ..sampling import generator
 from ..words.text import told_once
 from .labelled import of_file, read_labels, split
 from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
@@ -222,7 +223,7 @@ def probes(model, texts, labels, points, token, seed=0, untrained=True):
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
     classes, y, is_by_token = read_labels(labels, n, token)
-    side = split(batches, y, is_by_token, np.random.default_rng(seed), classes)
+    side = split(batches, y, is_by_token, generator(seed), classes)
     text = np.repeat(np.arange(len(n)), n if token == "each" else 1)
     y = np.concatenate(y) if is_by_token else y[text]
     trained = pooled(model, batches, points, pool)

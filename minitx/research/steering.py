@@ -20,6 +20,7 @@ from ..arrays import Model
 from ..heads import require_head
 from ..inputs import Ids, Texts
 from ..machine import show
+from ..sampling import generator
 from ..trace import run
 from ..words.text import told_once
 from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
@@ -189,7 +190,7 @@ def steering_vector(
     x = np.array(pooled, np.float64)
     n = [*map(len, sides)]
     weights = np.repeat([1 / n[0], -1 / n[1]], n)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     shuffled = _shuffled(weights, n, rng) @ x
     again = partial(
         steering_vector, positive=sides[0], negative=sides[1], layer=layer, token=token, seed=seed

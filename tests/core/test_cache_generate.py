@@ -84,6 +84,16 @@ def test_a_refused_piece_leaves_the_cache_as_it_was(model):
     np.testing.assert_allclose(last, minitx.forward(model, tokens)[:, 5:], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("other, dtype", [("tiny-stories", None), ("tiny-gpt2", "float64")])
+def test_the_keys_of_another_model_are_refused(other, dtype):
+    model, cache = minitx.load("tiny-gpt2"), minitx.Cache()
+    minitx.forward(model, [5, 6], cache=cache)
+    with pytest.raises(ValueError, match="the cache holds keys of another model, or of another"):
+        minitx.forward(minitx.load(other, dtype=dtype), [7], cache=cache)
+    last = minitx.forward(minitx.load("tiny-gpt2"), [7], cache=cache)  # another copy of the same
+    np.testing.assert_allclose(last[0, 0], minitx.forward(model, [5, 6, 7])[0, 2], atol=1e-5)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("held", [0, 5])
 def test_a_pass_that_is_broken_off_adds_nothing_to_the_cache(model, error, held):

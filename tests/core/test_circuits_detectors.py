@@ -107,6 +107,29 @@ WRONG = {
 }
 
 
+PAIR = [5, 6, 7], [5, 8, 7]
+SEEDED = [
+    circuits.detect_heads,
+    circuits.composition,
+    circuits.in_context_score,
+    lambda model, seed: circuits.logit_attribution(model, PAIR[0], 5, seed=seed),
+    lambda model, seed: circuits.patch(model, *PAIR, (5, 6), seed=seed),
+    lambda model, seed: circuits.find(model, [PAIR], (5, 6), seed=seed),
+    lambda model, seed: minitx.steering_vector(model, *PAIR, 1, seed=seed),
+    lambda model, seed: minitx.top_examples(model, PAIR, ("post", 0), 1, seed=seed),
+    lambda model, seed: minitx.fit_probe(
+        model, [[i, 7] for i in range(8)], [0, 1] * 4, ("resid_post", 0), seed=seed
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a"])
+@pytest.mark.parametrize("call", SEEDED)
+def test_what_is_no_seed_is_refused(call, seed):
+    with pytest.raises(ValueError, match=f"seed={seed!r}; wanted a whole number of at least 0"):
+        call(tiny.load("gpt2-causal"), seed=seed)
+
+
 @pytest.mark.parametrize("message", WRONG)
 def test_bad_requests_are_refused(message):
     with pytest.raises(ValueError, match=message):

@@ -197,6 +197,8 @@ def test_a_model_for_pictures_of_another_size_is_the_librarys(variant, size):
 def test_a_size_that_is_no_whole_number_of_patches_is_refused():
     with pytest.raises(ValueError, match="9 × 8 pixels are not a whole number of patches of 4 × 4"):
         minitx.resized(minitx.load(GOLDEN / "vit-image"), 9, 8)
+    with pytest.raises(ValueError, match="-8 × -8 pixels are not a whole number of patches"):
+        minitx.resized(minitx.load(GOLDEN / "vit-image"), -8, -8)
     with pytest.raises(ValueError, match="a bert reads no pictures"):
         minitx.resized(minitx.load("tiny-bert"), 8, 8)
 

@@ -19,6 +19,7 @@ REFUSED = {  # variant -> tokens, what is given besides, and what is said
     ],
     "gpt2-causal": [
         ([3, -1], {}, "token ids: -1 is out of range; wanted 0 to 60"),
+        (np.ma.array([3, 4], mask=[0, 1]), {}, "token ids: 1 entries of a masked array are masked"),
         ([3.0, 4.0], {}, "token ids are float64; wanted whole numbers"),
         ([True, False], {}, "token ids are bool; wanted whole numbers"),
         ([2**70], {}, "token ids are object; wanted whole numbers"),

@@ -42,5 +42,7 @@ def test_attention_to_another_text_and_patterns_that_were_not_kept_are_refused()
     assert circuits.rollout(trace, "enc_pattern").shape[0] == len(trace.stack("enc_pattern"))
     with pytest.raises(ValueError, match="cross_pattern'; wanted attention inside a text: pattern"):
         circuits.rollout(trace, "cross_pattern")
+    with pytest.raises(ValueError, match="trace is 'tiny-gpt2'; wanted a Trace, as minitx.run"):
+        circuits.rollout("tiny-gpt2")
     with pytest.raises(KeyError, match="stack needs all"):
         circuits.rollout(minitx.run(minitx.load("tiny-gpt2"), TEXT, keep=[("pattern", 1)]))

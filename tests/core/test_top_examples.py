@@ -1,5 +1,7 @@
 """Where a feature is largest: planted tokens come back, and order is told from words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny
@@ -159,3 +161,9 @@ def test_a_text_that_is_too_long_is_named_by_its_number():
     texts = ["She was sad.", "He ran.", "the " * 200]
     with pytest.raises(ValueError, match="text 2 is 200 tokens long; this model reads at most 96"):
         minitx.top_examples("tiny-stories", texts, ("post", 1), 0)
+
+
+def test_ids_need_no_tokenizer():
+    model = replace(tiny.load("gpt2-causal"), tokenizer=None)
+    examples = minitx.top_examples(model, [[1, 2, 3]], ("post", 0), 1)
+    assert examples.n_tokens == 3

@@ -12,6 +12,7 @@ import pytest
 import tiny
 
 import minitx
+from minitx import circuits
 from minitx.heads import axes_of_logits
 from minitx.points import name_of
 
@@ -356,6 +357,10 @@ def test_points_that_are_not_there(variant, row):
             lambda x: x[:, 1:2],
             r"returns float64 \[1, 1, 2, 6\]; wanted float64 \[1, 3, 2, 6\], \[3, 2, 6\] for all",
         ),
+        (
+            lambda x: np.ma.masked_less(x, 0),
+            r"edit of \('q', 1\): \d+ entries .* are masked",
+        ),
         (lambda x: x[0, 0], r"returns float64 \[2, 6\]; wanted .*, or one number"),
         (lambda x: [0.0], r"returns float64 \[1\]; wanted float64 \[1, 3, 2, 6\]"),
         (lambda x: [[1], [2, 3]], r"returns object \[2\]; wanted float64 \[1, 3, 2, 6\]"),
@@ -418,6 +423,15 @@ def test_a_name_is_loaded_where_a_model_runs():
         lambda model: minitx.cost(model, [5]),
         minitx.check,
         lambda model: minitx.similarity(model, [], "A cat"),
+        lambda model: minitx.resized(model, 16, 24),
+        circuits.detect_heads,
+        circuits.composition,
+        circuits.in_context_score,
+        lambda model: circuits.logit_attribution(model, [5, 6], 7),
+        lambda model: circuits.patch(model, [5], [6], (7, 8)),
+        lambda model: circuits.path_patch(model, [5], [6], (7, 8), "embed"),
+        lambda model: circuits.attribute(model, [5], [6], (7, 8)),
+        lambda model: circuits.find(model, [([5], [6])], (7, 8)),
     ],
 )
 def test_a_name_in_place_of_a_model_is_told(call):
