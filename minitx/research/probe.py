@@ -25,7 +25,7 @@ from ..machine import show
 from ..points import Key
 from ..words.text import told_once
 from .labelled import of_file, read_labels, split
-from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
+from .passes import POOLS, check_seed, choice, encoded, listed, point_of, random_of, reader, vectors
 
 SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
 ENOUGH = 10  # training rows for each effective feature
@@ -218,6 +218,7 @@ def fit_probe(
 def probes(model, texts, labels, points, token, seed=0, untrained=True):
     """A Probe of each of these points, whose numbers are computed in one pass over the texts."""
     pool = choice("token", token, TOKENS)
+    check_seed(seed)
     texts, labels = of_file(texts, labels)
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
