@@ -205,7 +205,11 @@ class Rows(NamedTuple):
     def of(self, texts) -> "Rows":
         """The rows of some texts, bool by number."""
         own = texts[self.text]
-        return self._replace(x=self.x[own], y=self.y[own], text=self.text[own])
+        return self._replace(
+            x=self.x[own],
+            y=self.y[own],
+            text=self.text[own],
+        )
 
     def shuffled(self, rng) -> "Rows":
         """The same with the labels of the texts exchanged, or of the tokens that have their own."""
@@ -236,9 +240,9 @@ def fitted(rows, untrained, side, seed):
         "accuracy": float(right.mean()),
         "interval": (low, high),
         "shuffled": shuffled,
-        "null": float(np.quantile(shuffled, CHANCE)),
-        "penalty": 1 / C,
     }
+    stated["null"] = float(np.quantile(shuffled, CHANCE))
+    stated["penalty"] = 1 / C
     stated["untrained"] = float(right_of(untrained, side)[2].mean()) if untrained else None
     return arrays, stated | {"verdict": verdict(stated, train, len(side))}
 
@@ -290,7 +294,10 @@ def verdict(stated, train, n_texts):
     x = train.x - train.x.mean(axis=0)
     spread = x.std(axis=0)
     x = x[:, spread > 0] / spread[spread > 0]
-    gram = x @ x.T if len(x) < x.shape[1] else x.T @ x
+    if len(x) < x.shape[1]:
+        gram = x @ x.T
+    else:
+        gram = x.T @ x
     features = np.trace(gram) ** 2 / max((gram * gram).sum(), 1e-300)
     needed = ceil(ENOUGH * features * n_texts / len(x))
     if needed > n_texts:
