@@ -171,9 +171,11 @@ def train(
     check(numbers)
     begin = start(settings, seed, dtype)
     cfg = begin.model.config
-    check_reads_text(cfg)
-    numbers["context"] = checked_context(numbers["context"], cfg)
-    check_size(numbers["batch"], numbers["context"])
+    if cfg.picture is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
+    if cfg.encoder is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
+    numbers["context"] = checked_context(numbers["context"], cfg, numbers["batch"])
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)
     loop: Loop
@@ -227,14 +229,6 @@ def check(numbers):
         raise ValueError(f"dtype is {numbers['dtype']}; wanted float32 or float64")
 
 
-def check_reads_text(cfg):
-    """Raises ValueError for a model that learns from something else."""
-    if cfg.picture is not None:
-        raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
-    if cfg.encoder is not None:
-        raise ValueError(f"a {cfg.model_type} learns from pairs of texts, and corpus is a text")
-
-
 def pair_of(betas):
     """The values of a pair as a tuple; what is no sequence, as one of one."""
     return tuple(map(plain, betas)) if np.iterable(betas) else (betas,)
@@ -268,16 +262,16 @@ def stages_of(given, settings, numbers):
         stage = Stage(*map(plain, stage))
         check(numbers | stage._asdict())
         config = from_hf(copy.deepcopy(settings | stage.config))
-        stage = stage._replace(context=checked_context(stage.context, config))
-        check_size(stage.batch, stage.context)
-        stages.append(stage)
+        own_context = checked_context(stage.context, config, stage.batch)
+        stages.append(stage._replace(context=own_context))
     return stages
 
 
-def checked_context(context, config):
-    """Tokens of an input."""
+def checked_context(context, config, batch):
+    """Tokens of an input. Raises ValueError for more than a model reads, or a step can hold."""
     if context > config.n_ctx:
         raise ValueError(f"context is {context}; this model reads at most {config.n_ctx} tokens")
+    check_size(batch, context or config.n_ctx)
     return context or config.n_ctx
 
 

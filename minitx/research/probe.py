@@ -9,53 +9,28 @@ Order: the probe with its file, `fit_probe`, rows, the fit, the verdict.
 
 import json
 from collections.abc import Sequence
-from math import ceil, isfinite
+from math import ceil
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from safetensors import safe_open
 
 from ..arrays import Model
 from ..inputs import Ids, Texts
-from ..learning.saved import check_record, is_list_of, pack_state, record_of_state, write
+from ..learning.saved import pack_state, write
 from ..machine import show
 from ..points import Key
 from ..sampling import generator
 from ..words.text import told_once
 from .labelled import of_file, read_labels, split
-from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
+from .passes import POOLS, check_seed, choice, encoded, listed, point_of, random_of, reader, vectors
+from .probe_file import FORMAT, STATED, read_file
 
 SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
 ENOUGH = 10  # training rows for each effective feature
 TOKENS = POOLS | {"each": lambda x: x}
-
-
-def is_number(x):
-    """Whether a value of JSON is a finite number."""
-    return type(x) in (int, float) and isfinite(x)
-
-
-def is_pair(x, first, second):
-    """Whether a value of JSON is a list of one value of each kind."""
-    return isinstance(x, list) and [*map(type, x)] == [first, second]
-
-
-STATED = {  # in a probe's file, and whether a value is of the right kind
-    "point": lambda x: isinstance(x, str) or is_pair(x, str, int),
-    "token": lambda x: isinstance(x, str) and x in TOKENS,
-    "classes": lambda x: any(is_list_of(kind, x) for kind in (str, int, bool)) and len(x) > 1,
-    "accuracy": is_number,
-    "interval": lambda x: is_pair(x, float, float) and all(map(is_number, x)),
-    "null": is_number,
-    "shuffled": lambda x: is_list_of(float, x) and x != [] and all(map(is_number, x)),
-    "untrained": lambda x: x is None or is_number(x),
-    "verdict": lambda x: isinstance(x, str),
-    "penalty": is_number,
-}
-FORMAT = "minitx probe 1"
 ABOVE, BELOW = "above chance", "not above chance"
 AS_RANDOM = "above shuffled labels, but not above random weights"
 WITHIN = "undecided: its interval contains the null; more held-out texts would tell"
@@ -151,33 +126,8 @@ class Probe(show.Shown):
 
         Raises ValueError for a file that `save` did not write.
         """
-        stated = record_of_state(path, "a saved probe")
-        if stated.pop("format", None) != FORMAT:
-            raise ValueError(f"{path} is not a saved probe: its format is not {FORMAT!r}")
-        check_record(path, stated, STATED)
-        if unknown := stated.keys() - STATED:
-            raise ValueError(f"{path} is damaged: it has {min(unknown)!r:.80}")
-        with safe_open(path, "np") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
-        check_arrays(path, arrays, len(stated["classes"]))
-        for name in ("point", "interval"):
-            if isinstance(stated[name], list):  # JSON has no tuples
-                stated[name] = tuple(stated[name])
+        stated, arrays = read_file(path)
         return cls(reader(model), arrays, **stated)
-
-
-def check_arrays(path, arrays, K):
-    """Raises ValueError unless the arrays in a file are finite, and of K classes."""
-    F = arrays["mean"].size if "mean" in arrays else 0
-    wanted = {"W": (F + 1, K), "mean": (F,), "scale": (F,)}
-    given = {name: x.shape for name, x in sorted(arrays.items())}
-    if F == 0 or given != wanted:
-        raise ValueError(f"{path} is damaged: arrays are {given!s:.200}; wanted {wanted}")
-    for name, x in arrays.items():
-        if x.dtype != np.float64 or not np.isfinite(x).all():
-            raise ValueError(f"{path} is damaged: {name} is not float64, or not finite")
-    if not (arrays["scale"] > 0).all():
-        raise ValueError(f"{path} is damaged: scale has numbers that are not above 0")
 
 
 @told_once()
@@ -219,6 +169,7 @@ def fit_probe(
 def probes(model, texts, labels, points, token, seed=0, untrained=True):
     """A Probe of each of these points, whose numbers are computed in one pass over the texts."""
     pool = choice("token", token, TOKENS)
+    check_seed(seed)
     texts, labels = of_file(texts, labels)
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
@@ -255,7 +206,11 @@ class Rows(NamedTuple):
     def of(self, texts) -> "Rows":
         """The rows of some texts, bool by number."""
         own = texts[self.text]
-        return self._replace(x=self.x[own], y=self.y[own], text=self.text[own])
+        return self._replace(
+            x=self.x[own],
+            y=self.y[own],
+            text=self.text[own],
+        )
 
     def shuffled(self, rng) -> "Rows":
         """The same with the labels of the texts exchanged, or of the tokens that have their own."""
@@ -282,8 +237,13 @@ def fitted(rows, untrained, side, seed):
     shuffles = [fit_rows(train.shuffled(rng), C) for _ in range(SHUFFLES)]
     shuffled = [float(by_text(held_out, other).mean()) for other in shuffles]
     low, high = logistic.wilson(right).tolist()
-    stated = {"accuracy": float(right.mean()), "interval": (low, high), "shuffled": shuffled}
-    stated |= {"null": float(np.quantile(shuffled, CHANCE)), "penalty": 1 / C}
+    stated = {
+        "accuracy": float(right.mean()),
+        "interval": (low, high),
+        "shuffled": shuffled,
+    }
+    stated["null"] = float(np.quantile(shuffled, CHANCE))
+    stated["penalty"] = 1 / C
     stated["untrained"] = float(right_of(untrained, side)[2].mean()) if untrained else None
     return arrays, stated | {"verdict": verdict(stated, train, len(side))}
 
@@ -292,7 +252,9 @@ def right_of(rows, side):
     """The rows that a probe is fitted to, its arrays, the share of each held-out text, its C."""
     from ..analysis.maths import logistic
 
-    train, fit, rest = rows.of(side < 2), rows.of(side == 0), rows.of(side == 1)
+    train = rows.of(side < 2)
+    fit = rows.of(side == 0)
+    rest = rows.of(side == 1)
     C = min(logistic.STRENGTHS, key=lambda C: loss_of(rest, fit_rows(fit, C)))
     arrays = fit_rows(train, C)
     return train, arrays, by_text(rows.of(side == 2), arrays), C
@@ -333,7 +295,10 @@ def verdict(stated, train, n_texts):
     x = train.x - train.x.mean(axis=0)
     spread = x.std(axis=0)
     x = x[:, spread > 0] / spread[spread > 0]
-    gram = x @ x.T if len(x) < x.shape[1] else x.T @ x
+    if len(x) < x.shape[1]:
+        gram = x @ x.T
+    else:
+        gram = x.T @ x
     features = np.trace(gram) ** 2 / max((gram * gram).sum(), 1e-300)
     needed = ceil(ENOUGH * features * n_texts / len(x))
     if needed > n_texts:
