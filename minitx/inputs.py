@@ -245,7 +245,8 @@ def check_unmasked(name, values):
 
 def whole_numbers(name, values, n, kinds="iu"):
     """Values as an index array. Raises ValueError unless all are whole numbers from 0 to n - 1."""
-    check_unmasked(name, values)
+    if type(values) is not np.ndarray:
+        check_unmasked(name, values)
     try:
         array = np.asarray(values)
     except ValueError:
