@@ -4,7 +4,6 @@ No text is padded, so what is computed of one depends on no other. T tokens, F n
 """
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -102,12 +101,6 @@ def random_of(model, seed):
     from ..analysis.measures import document_features
 
     return document_features.untrained(model, np.random.default_rng(seed))
-
-
-def check_seed(seed):
-    """Raises ValueError for what is no whole number from 0."""
-    if not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(f"seed is {seed!r:.80}; expected a whole number from 0")
 
 
 def choice(name, value, choices):

@@ -25,7 +25,7 @@ from ..points import Key
 from ..sampling import generator
 from ..words.text import told_once
 from .labelled import of_file, read_labels, split
-from .passes import POOLS, check_seed, choice, encoded, listed, point_of, random_of, reader, vectors
+from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 from .probe_file import FORMAT, STATED, read_file
 
 SHUFFLES, CHANCE = 20, 0.95  # fits to shuffled labels, and the quantile of their accuracies
@@ -169,12 +169,12 @@ def fit_probe(
 def probes(model, texts, labels, points, token, seed=0, untrained=True):
     """A Probe of each of these points, whose numbers are computed in one pass over the texts."""
     pool = choice("token", token, TOKENS)
-    check_seed(seed)
+    rng = generator(seed)
     texts, labels = of_file(texts, labels)
     batches = encoded(model, listed(texts))
     n = [batch.tokens.shape[1] for batch in batches]
     classes, y, is_by_token = read_labels(labels, n, token)
-    side = split(batches, y, is_by_token, generator(seed), classes)
+    side = split(batches, y, is_by_token, rng, classes)
     text = np.repeat(np.arange(len(n)), n if token == "each" else 1)
     y = np.concatenate(y) if is_by_token else y[text]
     trained = pooled(model, batches, points, pool)

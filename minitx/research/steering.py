@@ -23,7 +23,7 @@ from ..machine import show
 from ..sampling import generator
 from ..trace import run
 from ..words.text import told_once
-from .passes import POOLS, check_seed, choice, encoded, listed, point_of, random_of, reader, vectors
+from .passes import POOLS, choice, encoded, listed, point_of, random_of, reader, vectors
 
 DRAWS, TRIED = 100, 20  # shuffled vectors; of them, those whose effect is measured
 UNTRAINED = 4  # models with random weights
@@ -179,7 +179,7 @@ def steering_vector(
     """
     model = reader(model)
     pool = choice("token", token, POOLS)
-    check_seed(seed)
+    rng = generator(seed)
     key = point_of(model, ("resid_pre", layer))
     sides = [listed(positive, "positive"), listed(negative, "negative")]
     batches = encoded(model, [*sides[0], *sides[1]])
@@ -191,7 +191,6 @@ def steering_vector(
     x = np.array(pooled, np.float64)
     n = [*map(len, sides)]
     weights = np.repeat([1 / n[0], -1 / n[1]], n)
-    rng = generator(seed)
     shuffled = _shuffled(weights, n, rng) @ x
     again = partial(
         steering_vector, positive=sides[0], negative=sides[1], layer=layer, token=token, seed=seed

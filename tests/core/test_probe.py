@@ -221,7 +221,7 @@ def test_a_probe_that_is_signed_and_wrong_is_refused(stated, arrays, match, tmp_
     "given, match",
     [
         ({"labels": [0, 1] * 7}, "14 labels for 16 texts"),
-        ({"seed": -1}, "seed is -1; expected a whole number from 0"),
+        ({"seed": -1}, "seed=-1; wanted a whole number of at least 0"),
         ({"labels": 5}, "labels are 5; expected one for each text"),
         ({"labels": [0] * 16}, "all labels are 0; expected two classes"),
         ({"labels": [0.5, 1.5] * 8}, "labels are float; expected words, or whole numbers"),

@@ -176,7 +176,7 @@ def test_every_single_stack_is_steered(variant):
     [
         ({"layer": 9}, "no point .*resid_pre.*layers 0 to"),
         ({"token": "first"}, "token is 'first'; expected one of: last, mean"),
-        ({"seed": "x"}, "seed is 'x'; expected a whole number from 0"),
+        ({"seed": "x"}, "seed='x'; wanted a whole number of at least 0"),
         ({"positive": []}, r"positive are \[\]; expected a list of texts"),
         ({"positive": 3}, "positive are 3; expected a list of texts"),
         ({"negative": [[1] * 99]}, "text 1 has 99 tokens; this model reads at most"),
