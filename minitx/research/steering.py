@@ -10,6 +10,7 @@ Order: the vector, its edit, its effect on texts, their log-probability.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from numbers import Real
 from os import PathLike
 from typing import NamedTuple
 
@@ -222,7 +223,7 @@ def steer(vector: SteeringVector, scale: float = 1.0) -> dict[tuple[str, int], C
     if not isinstance(vector, SteeringVector):
         text = f"{vector!r:.80} is no steering vector"
         raise ValueError(f"{text}; expected what minitx.steering_vector returns")
-    if not np.isfinite(scale):
+    if not isinstance(scale, Real) or not np.isfinite(scale):
         raise ValueError(f"scale is {scale!r:.80}; expected a finite number")
     return vector._edits(vector.vector, scale)
 

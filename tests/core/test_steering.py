@@ -191,6 +191,9 @@ def test_what_is_no_vector_and_no_scale_is_said():
     assert isinstance(v, SteeringVector) and "before layer 1" in repr(v)
     with pytest.raises(ValueError, match="is no steering vector; expected what"):
         minitx.steer(v.vector)
+    for scale in (None, "2", [1, 2]):
+        with pytest.raises(ValueError, match="scale is .*; expected a finite number"):
+            minitx.steer(v, scale)
     with pytest.raises(ValueError, match="scale is nan; expected a finite number"):
         minitx.steer(v, np.nan)
     with pytest.raises(ValueError, match="does not predict the next token"):
