@@ -31,8 +31,7 @@ class Cache(show.Shown):
 
     def __init__(self):
         self.stored = {}
-        self.tokens = None
-        self.valid = None
+        self.tokens = self.valid = None
         self.mark = None  # a row of the last W_K of the model that filled it
         self.source = None  # a Source (model.py)
 

@@ -172,7 +172,7 @@ def check_runs(model, cache):
         mark = model.layers[-1].W_K[:1].tobytes()  # one row: this is asked for each token
         if cache.valid is not None and cache.mark != mark:
             text = "the cache holds keys of another model, or of another dtype"
-            raise ValueError(f"{text}; wanted those of this one ({cfg.model_type}), or a new Cache()")
+            raise ValueError(f"{text}; wanted this one ({cfg.model_type}), or a new Cache()")
         cache.mark = mark
 
 
