@@ -28,26 +28,14 @@ class Cache(show.Shown):
     stored: dict[int, np.ndarray]  # layer -> keys and values [2 B H capacity d]
     tokens: np.ndarray | None  # [B len(cache)], where they may have to run again (longer.py)
     valid: np.ndarray | None  # [B len(cache)] bool: False on padding
-    mark: bytes | None  # a row of the last W_K of the model that filled it
 
     def __init__(self):
         self.stored = {}
-        self.tokens = None
-        self.valid = None
-        self.mark = None
-        self.source = None  # a Source (model.py)
+        # mark: a row of the model's last W_K; source: a Source (model.py)
+        self.tokens = self.valid = self.mark = self.source = None
 
     def __len__(self) -> int:
         return 0 if self.valid is None else self.valid.shape[1]
-
-    def check_filled_by(self, model):  # -> the model's mark
-        """Raises ValueError unless this model, in this dtype, computed the keys that are held."""
-        mark = model.layers[-1].W_K[:1].tobytes()  # one row: this is asked for each token
-        if self.mark not in (None, mark):
-            name = model.config.model_type
-            text = "the cache holds keys of another model, or of another dtype"
-            raise ValueError(f"{text}; wanted those of this one ({name}), or a new Cache()")
-        return mark
 
     def with_new(self, valid):  # [B T] -> [B S]
         """`valid` of the tokens held and of these new ones; the cache itself stays as it is."""

@@ -168,6 +168,12 @@ def check_runs(model, cache):
     if cache is not None and not cfg.causal:
         text = f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones"
         raise ValueError(text)
+    if cache is not None:
+        mark = model.layers[-1].W_K[:1].tobytes()  # one row: this is asked for each token
+        if cache.valid is not None and cache.mark != mark:
+            text = "the cache holds keys of another model, or of another dtype"
+            raise ValueError(f"{text}; wanted this one ({cfg.model_type}), or a new Cache()")
+        cache.mark = mark
 
 
 def check_batch(cfg, tokens, valid=None, types=None):

@@ -123,7 +123,6 @@ def forward(
     check_runs(model, cache)
     cfg, w = model.config, model.weights
     batch = check_batch(cfg, tokens, valid, types)
-    mark = None if cache is None else cache.check_filled_by(model)
     key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
     if cache is not None and cfg.rotary:
         if is_outgrown(cache, cfg, batch.tokens, key_valid):
@@ -144,8 +143,7 @@ def forward(
             x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
         x = final_norm(model, x, hook=hook)
     if cache is not None:
-        # last: an interrupted pass adds nothing
-        cache.valid, cache.source, cache.mark = key_valid, seen, mark
+        cache.valid, cache.source = key_valid, seen  # last: an interrupted pass adds nothing
     return x
 
 

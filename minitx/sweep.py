@@ -51,6 +51,9 @@ def sweep(
     batch = as_batch(model, text)
     other = as_batch(model, source)
     _check(model, point, batch, other)
+    if not callable(measure):
+        raise ValueError(f"measure is {measure!r:.80}; wanted a function of logits")
+    edits_by_point(edits or {}, points(model, batch.types is not None), model)
     edits = dict(edits or {})
     values = _run(model, other, point, edits).stack(point)  # [L B T ...] or [L B H ...]
     streams = _run(model, batch, "resid_pre", edits)

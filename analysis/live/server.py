@@ -328,8 +328,8 @@ def _letters(text):
 
 def listening(port):
     """A socket on this machine alone; port 0: a free one. ValueError if it is taken."""
-    if not 0 <= port < 2**16:
-        raise ValueError(f"--port {port}: wanted 0 to 65535, 0 for a free one")
+    if type(port) is not int or not 0 <= port < 2**16:
+        raise ValueError(f"--port {port!r:.80}: wanted 0 to 65535, 0 for a free one")
     try:
         return socket.create_server((HOST, port))
     except OSError as error:

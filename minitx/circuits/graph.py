@@ -85,8 +85,9 @@ class Graph:
         return self._node("receiver", given, self.receivers)
 
     def _node(self, role, given, available):
-        parts = (given,) if isinstance(given, str) else tuple(given)
-        node = Node(*parts) if 0 < len(parts) < 4 else Node(str(given))
+        parts = tuple(given) if isinstance(given, tuple | list) else (given,)
+        is_named = 0 < len(parts) < 4 and isinstance(parts[0], str)
+        node = Node(*parts) if is_named else Node(str(given))
         node = node._replace(layer=self._layer(node))
         if node in available:
             return node

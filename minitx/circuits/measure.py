@@ -146,7 +146,7 @@ def _pairs_of_tokens(measure, n):
     if len(measure) != n:
         raise ValueError(f"{len(measure)} pairs of tokens for {n} pairs of texts; {wanted}")
     for pair in measure:
-        if isinstance(pair, str) or len(pair) != 2 or not _is_token(pair[0]):
+        if isinstance(pair, str) or np.ndim(pair) == 0 or len(pair) != 2 or not _is_token(pair[0]):
             raise ValueError(f"measure has {pair!r}; {wanted}")
     return measure
 
@@ -198,7 +198,10 @@ def places(model, inputs, place=None) -> np.ndarray:  # -> [N]
         return np.zeros(len(tokens), np.intp)
     first, n = valid.argmax(axis=1), valid.sum(axis=1)
     if place is not None:
-        place = np.broadcast_to(np.asarray(place), n.shape)
+        place = np.asarray(place)
+        if place.dtype.kind not in "iu":
+            raise ValueError(f"place is {place.tolist()!r:.80}; wanted a whole number")
+        place = np.broadcast_to(place, n.shape)
         if ((place < -n) | (place >= n)).any():
             raise ValueError(f"place is {place.tolist()}; the texts have {n.tolist()} tokens")
         return first + place % n

@@ -109,7 +109,9 @@ def room(model):
 def _number(cfg, n_tokens, most):
     """How many tokens are repeated. Raises ValueError for more than the model reads."""
     n = min(N_TOKENS, most) if n_tokens is None else n_tokens
-    if n < FEWEST or (cfg.n_pos and n > most):  # without a table of positions more can be read
+    is_whole = isinstance(n, int | np.integer)
+    # without a table of positions more can be read
+    if not is_whole or n < FEWEST or (cfg.n_pos and n > most):
         text = f"this model reads at most {cfg.n_ctx} tokens"
         raise ValueError(f"n_tokens is {n}; {text}, so that {FEWEST} to {most} can be repeated")
     return n

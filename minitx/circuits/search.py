@@ -168,6 +168,8 @@ def find(
     >>> circuit.faithfulness >= 0.9, list(circuit.curve)[:5]
     (True, [1, 2, 3, 5, 8])
     """
+    if not hasattr(pairs, "__len__"):
+        raise ValueError(f"pairs are {pairs!r:.80}; wanted a list of (clean, corrupt)")
     if not len(pairs):
         raise ValueError("no pairs; wanted at least one (clean, corrupt)")
     if n_random < 1:

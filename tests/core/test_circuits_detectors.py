@@ -103,6 +103,7 @@ def test_repeated_tokens_get_easier_where_a_head_looks_for_them():
 WRONG = {
     "unknown kind 'inducing'; available: previous, next": dict(kinds=["inducing"]),
     "n_tokens is 900; this model reads at most": dict(n_tokens=900),
+    "n_tokens is 2.5; this model reads at most": dict(n_tokens=2.5),
     "n_tokens is 1;": dict(n_tokens=1),
 }
 

@@ -235,6 +235,8 @@ WRONG = {
     "no receiver cross_q L0H0; the names are": dict(receiver=("cross_q", 0, 0)),
     "no path from head L1H0 to q L0H1: it writes after": dict(sender=(1, 0), receiver=("q", 0, 1)),
     "no path from mlp L1 to mlp L1": dict(sender=("mlp", 1), receiver=("mlp", 1)),
+    r"has no receiver \(1, 2\); the names are q, k": dict(receiver=(1, 2)),
+    "has no sender 3; the names are embed": dict(sender=3),
     "logits cannot be combined with other receivers": dict(receiver=["logits", ("q", 1, 0)]),
     "mlps is 'cold'; wanted 'frozen'": dict(mlps="cold"),
     "pair 0 does not align": dict(corrupt=[[5, 6]]),

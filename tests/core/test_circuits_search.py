@@ -9,6 +9,7 @@ import tiny
 from paired import answer, given, pairs_of, prepared
 from scipy.special import softmax
 
+import minitx
 from minitx import circuits
 from minitx.analysis.measures import circuit_drawing
 from minitx.circuits.graph import Graph, Node
@@ -218,3 +219,8 @@ def test_bad_requests_are_refused(message, asked):
     clean, corrupt, answers = made.pairs(2)
     with pytest.raises(ValueError, match=message):
         circuits.find(made.induction(), list(zip(clean, corrupt)), answers, **asked)
+
+
+def test_what_is_no_list_of_pairs_is_refused():
+    with pytest.raises(ValueError, match=r"pairs are 5; wanted a list of \(clean, corrupt\)"):
+        circuits.find(minitx.load("tiny-gpt2"), 5, (5, 6))

@@ -106,6 +106,10 @@ def test_texts_points_and_measures_that_do_not_fit():
         minitx.sweep(model, text, source, last, ("q", 1))
     with pytest.raises(ValueError, match=r"the measure returns an array \[2\]; wanted one number"):
         minitx.sweep(model, text, source, lambda y: y[0, -1, :2])
+    with pytest.raises(ValueError, match="measure is 3.0; wanted a function of logits"):
+        minitx.sweep(model, text, source, 3.0)
+    with pytest.raises(ValueError, match="edits is 5; wanted a dictionary"):
+        minitx.sweep(model, text, source, last, edits=5)
     for value in (None, "3.5", 1j, np.complex128(1)):
         with pytest.raises(ValueError, match="the measure returns .*; wanted one number per run"):
             minitx.sweep(model, text, source, lambda y, value=value: value)

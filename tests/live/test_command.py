@@ -109,3 +109,9 @@ def test_several_models_are_listed():
     arguments = commands.parser().parse_args(["serve", "tiny-roberta", "tiny-gpt2"])
     assert arguments.models == ["tiny-roberta", "tiny-gpt2"]
     assert arguments.port == commands.serve.PORT and not arguments.no_browser
+
+
+@pytest.mark.parametrize("port", ["x", 1.5, None, True])
+def test_what_is_no_port_is_refused(port):
+    with pytest.raises(ValueError, match=f"--port {port!r}: wanted 0 to 65535"):
+        minitx.serve("tiny-stories", port=port, browser=False)
