@@ -67,6 +67,8 @@ def read_file(path):
     check_record(path, stated, STATED)
     if unknown := stated.keys() - STATED:
         raise ValueError(f"{path} is damaged: it has {min(unknown)!r:.80}")
+    if lost := STATED.keys() - stated:
+        raise ValueError(f"{path} is damaged: it has no {min(lost)!r}")
     with safe_open(path, "np") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
     check_arrays(path, arrays, len(stated["classes"]))
