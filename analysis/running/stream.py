@@ -122,9 +122,7 @@ class Run:
         """
         if path is None or not self.resume or not path.is_file():
             return 0, {}
-        state = _intact(path)
-        key = state.pop("key")
-        done = int(state.pop("done"))
+        key, done, state = _intact(path)
         if key != self.key:
             raise ValueError(
                 f"{path} belongs to a run with other settings, model or text; without --resume it "
@@ -261,17 +259,22 @@ def _save_all(totals):
 
 
 def _intact(path):
-    """The arrays of a state; raises ValueError if they are not those that were saved."""
+    """The key, the number of documents and the arrays of a state.
+
+    Raises ValueError if they are not those that were saved.
+    """
     try:
         # opened here: NumPy does not close a file that is not a whole archive
         with open(path, "rb") as file, np.load(file) as arrays:
             state = dict(arrays)
         digest = state.pop("digest")
+        is_whole = bool(digest == digest_of("", state, state.get))
+        key, done = str(state.pop("key")), int(state.pop("done"))
     except DAMAGED:
-        state = digest = None
-    if state is None or digest != digest_of("", state, state.get):
+        is_whole = False
+    if not is_whole:
         raise ValueError(f"{path} is damaged; without --resume the run starts from the beginning")
-    return state
+    return key, done, state
 
 
 def _misfit(done, sums, keep, N):

@@ -159,6 +159,7 @@ def archive_of(n):
         lambda raw: npy(np.ones(3)),
         lambda raw: archive_of(1 << 40),
         lambda raw: archive_of(1 << 70),
+        lambda raw: raw.replace(b"key.npy", b"key.np_"),  # a member that is no array
         lambda raw: raw.replace(b"key.npy", b"kex.npy"),
         lambda raw: raw.replace(b"PK\1\2-\3-", b"PK\1\2-\3\xff"),  # of zip version 25.5
         lambda raw: raw.replace(b"PK\1\2-\3-\0\0", b"PK\1\2-\3-\0\1"),  # encrypted
@@ -207,6 +208,7 @@ def test_a_state_that_was_altered_is_never_gone_on_with(tmp_path, state, how):
     "done, sums, message",
     [
         (201, {"sum": 1.0}, "holds 201 documents, of the 200 that are to be read"),
+        (np.inf, {}, "is damaged"),
         (0, {}, "holds 0 documents, of the 200 that are to be read"),
         (-3, {"sum": 1.0}, "holds -3 documents, of the 200 that are to be read"),
         (3, {"sum": 1.0, "all": [1.0, 2.0]}, r"holds 'all' \[2\] of 3 documents"),
