@@ -54,8 +54,9 @@ def read_labels(labels, n, token):
     if len(kinds) > 1 or not kinds <= {str, int, bool}:
         text = f"labels are {', '.join(sorted(kind.__name__ for kind in kinds))}"
         raise ValueError(f"{text}; expected words, or whole numbers of classes")
-    if kinds == {str} and (n := max(map(len, every))) > LONGEST:
-        raise ValueError(f"a label has {n} letters; expected words of at most {LONGEST}")
+    longest = max(map(len, every)) if kinds == {str} else 0
+    if longest > LONGEST:
+        raise ValueError(f"a label has {longest} letters; expected words of at most {LONGEST}")
     classes = sorted(set(every))
     number = {name: i for i, name in enumerate(classes)}
     numbers = np.array([number[label] for label in every])

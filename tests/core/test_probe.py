@@ -73,6 +73,9 @@ def test_labels_of_tokens_and_their_mean():
     predicted = probe.predict(rows[:3])
     assert probe.accuracy > 0.95 and [len(x) for x in predicted] == [4, 4, 4]
     assert np.mean(np.array(predicted) == np.array(of_tokens[:3])) > 0.9
+    words = [[("even", "odd")[x] for x in row] for row in of_tokens]
+    named = minitx.fit_probe(model, rows, words, at=("resid_pre", 1), token="each")
+    assert named.classes == ["even", "odd"] and named.accuracy == probe.accuracy
     most = [int(sum(row % 2) > 2) for row in rows]
     mean = minitx.fit_probe(model, rows, most, at=("resid_pre", 1), token="mean")
     assert mean.accuracy > 0.8 > mean.null

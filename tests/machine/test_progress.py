@@ -21,7 +21,8 @@ def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
     assert shown.endswith("\x1b[K")  # the line is gone before a message comes
 
 
-def test_a_closed_stderr_shows_nothing(monkeypatch):
+def test_a_closed_stderr_shows_nothing(monkeypatch, capfd):
     monkeypatch.setattr(progress.sys, "stderr", None)
     with progress.Line("letters", 3) as line:
         line.update(1)
+    assert capfd.readouterr() == ("", "")
